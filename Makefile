@@ -1,0 +1,41 @@
+# Two commands do everything on a fresh machine with Python >= 3.11, pip and make:
+#   make demo    set up and train on a corpus that is already on the machine
+#   make test    set up and run the linters and the tests
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test lint format docs clean
+.DEFAULT_GOAL := demo
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "textlds needs Python 3.11 or newer; this is " + sys.version)'
+	$(PYTHON) -m venv $(VENV)
+
+# The stamps are newer than pyproject.toml when the environment matches it.
+$(VENV)/.base: $(BIN)/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.base constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+demo: $(VENV)/.base
+	$(BIN)/textlds demo
+
+test: lint
+	$(BIN)/pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

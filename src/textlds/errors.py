@@ -1,0 +1,71 @@
+"""The errors a user can meet. Each message gives the value, the limit and the remedy.
+
+Every error derives from :class:`TextLDSError` and, where a builtin exception says the same, from that too, so
+that ``except ValueError`` and ``except FileExistsError`` keep working as people expect.
+"""
+
+from __future__ import annotations
+
+
+class TextLDSError(Exception):
+    """The base of every error that textlds raises on purpose."""
+
+
+class ArgumentError(TextLDSError, ValueError):
+    """An argument is outside what the function accepts."""
+
+
+class CorpusError(TextLDSError, ValueError):
+    """The text cannot be used: empty, unreadable, badly encoded, a line too long."""
+
+
+class CorpusNotFoundError(CorpusError, FileNotFoundError):
+    """No file stands at the path (or matches the pattern) given as corpus."""
+
+
+class EncodingError(CorpusError):
+    """Bytes that are not UTF-8, with the file and the offset at which they stand."""
+
+
+class CountsError(TextLDSError, ValueError):
+    """Counts that cannot be combined, or not into valid counts."""
+
+
+class RankError(TextLDSError, ValueError):
+    """The data does not support a state of the size asked for."""
+
+
+class NotStationaryError(TextLDSError, ArithmeticError):
+    """The transition matrix has a spectral radius of one or more."""
+
+
+class NoiseError(TextLDSError, ArithmeticError):
+    """The noise covariance is not positive semidefinite and cannot be made so."""
+
+
+class ConvergenceError(TextLDSError, ArithmeticError):
+    """A fixed-point equation did not converge."""
+
+
+class UnknownWordError(TextLDSError, KeyError):
+    """A word that the vocabulary does not hold."""
+
+    def __str__(self) -> str:  # KeyError would show the repr of the message
+        return str(self.args[0]) if self.args else ""
+
+
+class FormatError(TextLDSError, ValueError):
+    """A counts or model folder that is incomplete, altered, or of another version."""
+
+
+class OutputExistsError(TextLDSError, FileExistsError):
+    """The output is there already and overwriting was not asked for."""
+
+
+class MissingExtraError(TextLDSError, ImportError):
+    """A feature needs an optional library that is not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(
+            f"{feature} needs an optional library. Install it with:  pip install 'textlds[{extra}]'"
+        )

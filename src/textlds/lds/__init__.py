@@ -1,0 +1,1 @@
+"""The Gaussian linear dynamical system: parameters, noise, steady state."""

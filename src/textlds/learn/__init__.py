@@ -1,0 +1,1 @@
+"""Learning from moments: subspace identification and EM with ASOS."""

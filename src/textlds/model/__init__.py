@@ -1,0 +1,1 @@
+"""A fitted model of text: embeddings, scores, neighbours."""

@@ -1,0 +1,250 @@
+"""Folders on disk that are written whole or not at all, and refused if anything in them was altered.
+
+A textlds folder (counts or a model) holds ``config.json`` and the files it lists with their sizes and SHA-256
+sums: arrays as safetensors, everything else as JSON. Nothing in it can execute. This module knows how to write and
+check such folders; what is in them is the business of :mod:`textlds.counts` and :mod:`textlds.model`.
+
+Writing goes to a hidden sibling folder first, is flushed to disk, and takes its final name by a single rename.
+A full disk, Ctrl-C or a kill leaves either the old folder or the new one, never half of one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textlds.errors import FormatError, OutputExistsError
+
+CONFIG = "config.json"
+FORMAT_VERSION = 1
+_BLOCK = 1 << 20
+
+Array = NDArray[Any]
+
+
+def check_output(path: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """Refuse an output path that exists, before any work is done for it."""
+    path = Path(path)
+    if path.exists() and not force:
+        raise OutputExistsError(
+            f"{path} exists already. Choose another output, or overwrite it with force (--force)."
+        )
+    if path.exists() and path.is_dir() and any(path.iterdir()) and not (path / CONFIG).is_file():
+        raise OutputExistsError(
+            f"{path} is a folder that textlds did not write (no {CONFIG} in it); not overwriting it."
+        )
+    return path
+
+
+@contextlib.contextmanager
+def new_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[Path]:
+    """Yield an empty temporary folder that becomes ``path`` if and only if the block ends without an error."""
+    target = check_output(path, force=force)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
+    try:
+        os.chmod(temporary, 0o777 & ~_umask())  # mkdtemp makes it private; a model is an ordinary folder
+        yield temporary
+        for file in temporary.iterdir():
+            _flush(file)
+        _flush(temporary)
+        if target.exists():
+            retired = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
+            os.replace(target, retired / target.name)
+            os.replace(temporary, target)
+            shutil.rmtree(retired)
+        else:
+            os.replace(temporary, target)
+        _flush(target.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def new_file(path: str | os.PathLike[str], *, force: bool = False, text: bool = False) -> Iterator[IO[Any]]:
+    """Open a temporary file that becomes ``path`` if and only if the block ends without an error."""
+    target = check_output(path, force=force)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "w" if text else "wb", encoding="utf-8" if text else None) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_config(folder: Path, *, kind: str, content: Mapping[str, Any]) -> None:
+    """Write ``config.json``, the last file of a folder: its content and the sum of every other file."""
+    files = {p.name: {"bytes": p.stat().st_size, "sha256": _sha256(p)} for p in sorted(folder.iterdir())}
+    config = {"format": f"textlds-{kind}", "format_version": FORMAT_VERSION, **content, "files": files}
+    write_json(folder / CONFIG, config)
+
+
+def read_config(path: str | os.PathLike[str], *, kind: str | None = None) -> dict[str, Any]:
+    """Read ``config.json`` and check the format, its version, and every file against its recorded sum.
+
+    Args:
+        path: The folder.
+        kind: ``"counts"`` or ``"model"``, or None to accept either.
+    """
+    folder = Path(path)
+    if not folder.exists():
+        raise FormatError(f"{folder} does not exist. Give the path of a folder that textlds wrote.")
+    if not folder.is_dir() or not (folder / CONFIG).is_file():
+        raise FormatError(f"{folder} is not a textlds folder: it has no {CONFIG}.")
+    config = read_json(folder / CONFIG)
+    if not isinstance(config, dict) or not str(config.get("format", "")).startswith("textlds-"):
+        raise FormatError(f"{folder / CONFIG} was not written by textlds.")
+    found = config["format"].removeprefix("textlds-")
+    if kind is not None and found != kind:
+        raise FormatError(
+            f"{folder} holds {found}, but {kind} is needed here. `textlds info {folder}` tells more."
+        )
+    version = config.get("format_version")
+    if version != FORMAT_VERSION:
+        raise FormatError(
+            f"{folder} has format version {version}; this textlds reads version {FORMAT_VERSION}. "
+            f"It was written by textlds {config.get('textlds_version', 'unknown')}: install that version, or write it anew."
+        )
+    files = config.get("files")
+    if not isinstance(files, dict):
+        raise FormatError(
+            f"{folder / CONFIG} does not list the folder's files. Restore it from a copy, or write it anew."
+        )
+    for name, facts in files.items():
+        _check_file(folder, name, facts)
+    return config
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON that is the same bytes for the same content."""
+    path.write_text(
+        json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n", encoding="utf-8"
+    )
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON; a syntax error is reported with the file's name."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise FormatError(
+            f"{path} is not valid JSON ({error}). Restore it from a copy, or write it anew."
+        ) from error
+
+
+def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
+    """Write arrays in the safetensors format, without a copy of them in memory."""
+    header: dict[str, Any] = {}
+    offset = 0
+    ordered = {name: np.ascontiguousarray(arrays[name]) for name in sorted(arrays)}
+    for name, array in ordered.items():
+        header[name] = {
+            "dtype": _DTYPE_NAMES[array.dtype.newbyteorder("=")],
+            "shape": list(array.shape),
+            "data_offsets": [offset, offset + array.nbytes],
+        }
+        offset += array.nbytes
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (
+        -len(text) % 64 + 56
+    )  # the data starts on a cache line, so that a memory map of it is aligned
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little"))
+        file.write(text)
+        for array in ordered.values():
+            file.write(
+                memoryview(array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1)).cast("B")
+            )
+
+
+def read_arrays(path: Path) -> dict[str, Array]:
+    """Map the arrays of a safetensors file into memory, read-only; nothing is read until it is used."""
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            size = path.stat().st_size
+            if not 2 <= length <= size - 8:
+                raise ValueError(f"header of {length} bytes in a file of {size}")
+            header = json.loads(file.read(length))
+        arrays: dict[str, Array] = {}
+        for name, facts in header.items():
+            if name == "__metadata__":
+                continue
+            dtype = np.dtype(_DTYPES[facts["dtype"]])
+            shape = tuple(int(n) for n in facts["shape"])
+            start, stop = facts["data_offsets"]
+            count = int(np.prod(shape, dtype=np.int64))
+            if stop - start != count * dtype.itemsize or start < 0 or 8 + length + stop > size:
+                raise ValueError(
+                    f"array {name!r}: offsets {start}..{stop} do not fit shape {shape} of {dtype}"
+                )
+            if count == 0:
+                arrays[name] = np.empty(shape, dtype)
+            else:
+                arrays[name] = np.memmap(path, dtype=dtype, mode="r", offset=8 + length + start, shape=shape)
+        return arrays
+    except (ValueError, KeyError, TypeError) as error:
+        raise FormatError(
+            f"{path} is not a valid safetensors file ({error}). Restore it from a copy, or write it anew."
+        ) from error
+
+
+_DTYPES = {
+    "F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "<u1",
+}  # fmt: skip
+_DTYPE_NAMES = {np.dtype(code).newbyteorder("="): name for name, code in _DTYPES.items()}
+
+
+def _check_file(folder: Path, name: str, facts: Any) -> None:
+    path = folder / name
+    if os.path.basename(name) != name:
+        raise FormatError(f"{folder / CONFIG} names a file outside its folder: {name!r}.")
+    if not path.is_file():
+        raise FormatError(
+            f"{folder} is incomplete: {name} is missing. Restore it from a copy, or write it anew."
+        )
+    size = path.stat().st_size
+    if size != facts["bytes"]:
+        raise FormatError(
+            f"{path} is truncated or altered: {size:,} bytes instead of {facts['bytes']:,}. "
+            f"Restore it from a copy, or write it anew."
+        )
+    if _sha256(path) != facts["sha256"]:
+        raise FormatError(
+            f"{path} was altered: its SHA-256 is not the one in {CONFIG}. Restore it from a copy, or write it anew."
+        )
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
