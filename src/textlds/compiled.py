@@ -1,7 +1,7 @@
 """The one way in which this package compiles a kernel.
 
 Kernels release the GIL, so that threads scale, and are cached on disk, so that only the first call on a machine
-pays for compilation. ``fastmath`` is off unless a kernel asks for it: results are the same bits everywhere.
+pays for compilation. ``fastmath`` is off: the order of operations is the one written down.
 """
 
 from __future__ import annotations
@@ -18,3 +18,8 @@ R = TypeVar("R")
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile ``function`` with numba in nopython mode; its ``py_func`` attribute is the uncompiled twin."""
     return cast(Callable[P, R], numba.njit(cache=True, nogil=True)(function))
+
+
+def kernel_fma(function: Callable[P, R]) -> Callable[P, R]:
+    """Like :func:`kernel`, for sums of products: a multiplication and an addition may become one instruction."""
+    return cast(Callable[P, R], numba.njit(cache=True, nogil=True, fastmath={"contract"})(function))

@@ -27,7 +27,7 @@ from textlds.errors import FormatError, OutputExistsError
 
 CONFIG = "config.json"
 FORMAT_VERSION = 1
-_BLOCK = 1 << 20
+_REMEDY = "Restore it from a copy, or write it anew."
 
 Array = NDArray[Any]
 
@@ -123,9 +123,7 @@ def read_config(path: str | os.PathLike[str], *, kind: str | None = None) -> dic
         )
     files = config.get("files")
     if not isinstance(files, dict):
-        raise FormatError(
-            f"{folder / CONFIG} does not list the folder's files. Restore it from a copy, or write it anew."
-        )
+        raise FormatError(f"{folder / CONFIG} does not list the folder's files. {_REMEDY}")
     for name, facts in files.items():
         _check_file(folder, name, facts)
     return config
@@ -143,9 +141,7 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise FormatError(
-            f"{path} is not valid JSON ({error}). Restore it from a copy, or write it anew."
-        ) from error
+        raise FormatError(f"{path} is not valid JSON ({error}). {_REMEDY}") from error
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
@@ -161,16 +157,13 @@ def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
         }
         offset += array.nbytes
     text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (
-        -len(text) % 64 + 56
-    )  # the data starts on a cache line, so that a memory map of it is aligned
+    # Data starts on a cache line, so that a memory map of it is aligned.
+    text += b" " * (-(8 + len(text)) % 64)
     with path.open("wb") as file:
         file.write(len(text).to_bytes(8, "little"))
         file.write(text)
         for array in ordered.values():
-            file.write(
-                memoryview(array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1)).cast("B")
-            )
+            file.write(array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8).data)
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
@@ -200,13 +193,13 @@ def read_arrays(path: Path) -> dict[str, Array]:
                 arrays[name] = np.memmap(path, dtype=dtype, mode="r", offset=8 + length + start, shape=shape)
         return arrays
     except (ValueError, KeyError, TypeError) as error:
-        raise FormatError(
-            f"{path} is not a valid safetensors file ({error}). Restore it from a copy, or write it anew."
-        ) from error
+        raise FormatError(f"{path} is not a valid safetensors file ({error}). {_REMEDY}") from error
 
 
 _DTYPES = {
-    "F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "<u1",
+    "F64": "<f8", "F32": "<f4",
+    "I64": "<i8", "I32": "<i4",
+    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "<u1",
 }  # fmt: skip
 _DTYPE_NAMES = {np.dtype(code).newbyteorder("="): name for name, code in _DTYPES.items()}
 
@@ -216,19 +209,14 @@ def _check_file(folder: Path, name: str, facts: Any) -> None:
     if os.path.basename(name) != name:
         raise FormatError(f"{folder / CONFIG} names a file outside its folder: {name!r}.")
     if not path.is_file():
-        raise FormatError(
-            f"{folder} is incomplete: {name} is missing. Restore it from a copy, or write it anew."
-        )
+        raise FormatError(f"{folder} is incomplete: {name} is missing. {_REMEDY}")
     size = path.stat().st_size
     if size != facts["bytes"]:
         raise FormatError(
-            f"{path} is truncated or altered: {size:,} bytes instead of {facts['bytes']:,}. "
-            f"Restore it from a copy, or write it anew."
+            f"{path} is truncated or altered: {size:,} bytes instead of {facts['bytes']:,}. {_REMEDY}"
         )
     if _sha256(path) != facts["sha256"]:
-        raise FormatError(
-            f"{path} was altered: its SHA-256 is not the one in {CONFIG}. Restore it from a copy, or write it anew."
-        )
+        raise FormatError(f"{path} was altered: its SHA-256 is not the one in {CONFIG}. {_REMEDY}")
 
 
 def _sha256(path: Path) -> str:

@@ -1,0 +1,224 @@
+"""The noise covariance D of the observations, in the four kinds that the paper speaks of.
+
+D is V x V and never written down. All that the rest of the library needs of it is a :class:`Precision`: D⁺C, the
+h x h matrix Cᵀ D⁺ C, and two scalars. In whitened coordinates, with m the null direction of the observations:
+
+    full        D = I − m mᵀ − C M Cᵀ            M is h x h; exact for the estimators of SSID and EM
+    spherical   D = d (I − m mᵀ)
+    diagonal    D = diag(d)
+    bohning     D = ½ W (I − 1 1ᵀ / (V + 1)) W    fixed, whatever the data (Böhning 1992)
+
+For the full kind, with G = CᵀC and Cᵀm = 0, on the complement of m:
+
+    D⁺ C = C (I − M G)⁻¹            Cᵀ D⁺ C = (G⁻¹ − M)⁻¹ = G (I − M G)⁻¹
+    log det D = log det(I − M G)    tr(D⁺Ψ_0) = (V − 1) + tr(M G (I − M G)⁻¹)
+
+Scalars are given relative to the static model, the same kind of noise with C = 0: for a vocabulary of a hundred
+thousand words the constants are a hundred thousand nats and would drown the digits that matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol, get_args
+
+import numpy as np
+
+from textlds.errors import ArgumentError, NoiseError
+from textlds.linalg.psd import symmetric
+from textlds.linalg.types import Matrix, Vector
+from textlds.moments import Moments
+
+NoiseKind = Literal["full", "diagonal", "spherical", "bohning"]
+NOISE_KINDS: tuple[NoiseKind, ...] = get_args(NoiseKind)
+
+# How close to singular D may come: an eigenvalue of C M Cᵀ is at most 1 − this.
+PSD_MARGIN = 1e-6
+
+
+@dataclass(frozen=True)
+class Precision:
+    """What inference and learning need of D.
+
+    Attributes:
+        DC: D⁺C, (n, h).
+        gram: Cᵀ D⁺ C, (h, h).
+        logdet: log det D − log det D_static.
+        trace: tr(D⁺Ψ_0) − tr(D_static⁺Ψ_0).
+    """
+
+    DC: Matrix
+    gram: Matrix
+    logdet: float
+    trace: float
+
+
+class Noise(Protocol):
+    """A noise covariance."""
+
+    @property
+    def kind(self) -> NoiseKind:
+        """Its name."""
+
+    def precision(self, C: Matrix) -> Precision:
+        """Return what is needed of D for these output vectors."""
+
+    def transformed(self, inverse: Matrix) -> Noise:
+        """Return the same D after the state changes coordinates by x → inverse · x."""
+
+    def estimated(self, C: Matrix, second_moment: Matrix, moments: Moments) -> Noise:
+        """M-step: the D that maximises the expected likelihood, Ψ_0 − C E[x xᵀ] Cᵀ within this kind."""
+
+    def to_dense(self, C: Matrix, null: Vector) -> Matrix:
+        """Return D as an array; for small V only."""
+
+
+@dataclass(frozen=True)
+class FullNoise:
+    """D = I − m mᵀ − C M Cᵀ."""
+
+    M: Matrix
+    kind: NoiseKind = "full"
+
+    def precision(self, C: Matrix) -> Precision:
+        """Woodbury in h x h; raises NoiseError if D is not positive on the complement of m."""
+        G = C.T @ C
+        h = len(G)
+        shrunk = np.eye(h) - self.M @ G  # I − M G
+        sign, logdet = np.linalg.slogdet(shrunk)
+        if sign <= 0 or not np.isfinite(logdet):
+            raise NoiseError(
+                "the noise covariance D = I − C M Cᵀ is not positive. Raise the pseudocount or lower state_size."
+            )
+        inverse = np.linalg.solve(shrunk.T, np.eye(h)).T  # (I − M G)⁻¹
+        trace = float(np.sum((self.M @ G) * inverse.T))
+        return Precision(C @ inverse, symmetric(G @ inverse), float(logdet), trace)
+
+    def transformed(self, inverse: Matrix) -> FullNoise:
+        """M → T⁻¹ M T⁻ᵀ, so that C M Cᵀ stays."""
+        return replace(self, M=symmetric(inverse @ self.M @ inverse.T))
+
+    def estimated(self, C: Matrix, second_moment: Matrix, moments: Moments) -> FullNoise:
+        """M = E[x xᵀ]: D is exactly the residual covariance, positive semidefinite by construction."""
+        return FullNoise(clip_to_psd(C, second_moment))
+
+    def to_dense(self, C: Matrix, null: Vector) -> Matrix:
+        """Return D as an array."""
+        return np.eye(len(C)) - np.outer(null, null) - C @ self.M @ C.T
+
+
+@dataclass(frozen=True)
+class SphericalNoise:
+    """D = d (I − m mᵀ)."""
+
+    d: float
+    rank: int  # V − 1
+    kind: NoiseKind = "spherical"
+
+    def precision(self, C: Matrix) -> Precision:
+        """D⁺ = (I − m mᵀ) / d."""
+        trace = self.rank * (1 / self.d - 1)
+        return Precision(C / self.d, C.T @ C / self.d, self.rank * np.log(self.d), trace)
+
+    def transformed(self, inverse: Matrix) -> SphericalNoise:
+        """D does not involve the state."""
+        return self
+
+    def estimated(self, C: Matrix, second_moment: Matrix, moments: Moments) -> SphericalNoise:
+        """d = tr(Ψ_0 − C E[x xᵀ] Cᵀ) / (V − 1)."""
+        residual = self.rank - float(np.sum((C.T @ C) * second_moment))
+        return replace(self, d=max(residual / self.rank, PSD_MARGIN))
+
+    def to_dense(self, C: Matrix, null: Vector) -> Matrix:
+        """Return D as an array."""
+        return self.d * (np.eye(len(C)) - np.outer(null, null))
+
+
+@dataclass(frozen=True)
+class DiagonalNoise:
+    """D = diag(d); the static model has d = diag(Ψ_0) = 1 − m²."""
+
+    d: Vector
+    static: Vector
+    kind: NoiseKind = "diagonal"
+
+    def precision(self, C: Matrix) -> Precision:
+        """D⁻¹ is elementwise."""
+        DC = C / self.d[:, None]
+        logdet = float(np.sum(np.log(self.d) - np.log(self.static)))
+        return Precision(DC, C.T @ DC, logdet, float(np.sum(self.static / self.d - 1)))
+
+    def transformed(self, inverse: Matrix) -> DiagonalNoise:
+        """D does not involve the state."""
+        return self
+
+    def estimated(self, C: Matrix, second_moment: Matrix, moments: Moments) -> DiagonalNoise:
+        """d = diag(Ψ_0 − C E[x xᵀ] Cᵀ)."""
+        explained = np.einsum("ij,jk,ik->i", C, second_moment, C, optimize=True)
+        return replace(self, d=np.maximum(self.static - explained, PSD_MARGIN))
+
+    def to_dense(self, C: Matrix, null: Vector) -> Matrix:
+        """Return D as an array."""
+        return np.diag(self.d)
+
+
+@dataclass(frozen=True)
+class BohningNoise:
+    """D = ½ W (I − 1 1ᵀ / (V + 1)) W = diag(d) − u uᵀ with d = 1/(2μ), u = 1 / sqrt(2μ (V + 1))."""
+
+    d: Vector
+    u: Vector
+    kind: NoiseKind = "bohning"
+
+    def precision(self, C: Matrix) -> Precision:
+        """D⁻¹ = diag(1/d) + v vᵀ / (1 − uᵀv), v = u / d (Sherman–Morrison)."""
+        v = self.u / self.d
+        DC = C / self.d[:, None] + np.outer(v, v @ C) / (1 - self.u @ v)
+        return Precision(DC, symmetric(C.T @ DC), 0.0, 0.0)
+
+    def transformed(self, inverse: Matrix) -> BohningNoise:
+        """D does not involve the state."""
+        return self
+
+    def estimated(self, C: Matrix, second_moment: Matrix, moments: Moments) -> BohningNoise:
+        """D is fixed."""
+        return self
+
+    def to_dense(self, C: Matrix, null: Vector) -> Matrix:
+        """Return D as an array."""
+        return np.diag(self.d) - np.outer(self.u, self.u)
+
+
+def initial_noise(kind: NoiseKind, C: Matrix, second_moment: Matrix, moments: Moments) -> Noise:
+    """Return the noise of a kind that leaves D = Ψ_0 − C E[x xᵀ] Cᵀ, or its nearest of that kind."""
+    if kind == "full":
+        return FullNoise(clip_to_psd(C, second_moment))
+    if kind == "spherical":
+        return SphericalNoise(1.0, moments.rank).estimated(C, second_moment, moments)
+    if moments.null is None:
+        raise ArgumentError(f"noise={kind!r} needs the full space: it cannot be combined with compression.")
+    if kind == "diagonal":
+        static = np.maximum(1 - moments.null**2, PSD_MARGIN)
+        return DiagonalNoise(static, static).estimated(C, second_moment, moments)
+    if kind == "bohning":
+        inverse_frequency = 1 / np.maximum(moments.null**2, np.finfo(np.float64).tiny)
+        return BohningNoise(inverse_frequency / 2, np.sqrt(inverse_frequency / (2 * (len(C) + 1))))
+    raise ArgumentError(f"noise={kind!r} is not one of {', '.join(map(repr, NOISE_KINDS))}.")
+
+
+def explained_variance(C: Matrix, M: Matrix) -> Vector:
+    """Return the eigenvalues of C M Cᵀ other than zero, ascending: h x h, no power iteration over V.
+
+    They are those of G^½ M G^½, G = CᵀC; D is positive semidefinite on the complement of m iff none exceeds one.
+    """
+    values, vectors = np.linalg.eigh(C.T @ C)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    return np.linalg.eigvalsh(symmetric(root.T @ M @ root))
+
+
+def clip_to_psd(C: Matrix, M: Matrix) -> Matrix:
+    """Return (1 − α₀) M with the least α₀ for which D = I − m mᵀ − C M Cᵀ is positive (appendix A.1 of the paper)."""
+    largest = explained_variance(C, M)[-1]
+    if not np.isfinite(largest):
+        raise NoiseError("the noise covariance D cannot be made positive semidefinite: its estimate is not finite.")
+    return M if largest <= 1 - PSD_MARGIN else M * ((1 - PSD_MARGIN) / largest)

@@ -1,0 +1,34 @@
+"""Tools for symmetric and positive semidefinite matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from textlds.linalg.types import Matrix
+
+
+def symmetric(X: Matrix) -> Matrix:
+    """Return the symmetric part of X."""
+    return 0.5 * (X + X.T)
+
+
+def sqrt_and_inverse(X: Matrix, *, floor: float = 1e-12) -> tuple[Matrix, Matrix]:
+    """Return X^½ and X^-½ of a positive definite X.
+
+    Eigenvalues below ``floor`` times the largest are raised to it, so that a semidefinite X has a bounded inverse root.
+    """
+    values, vectors = np.linalg.eigh(symmetric(X))
+    roots = np.sqrt(np.maximum(values, floor * max(values[-1], np.finfo(np.float64).tiny)))
+    return (vectors * roots) @ vectors.T, (vectors / roots) @ vectors.T
+
+
+def fix_signs(U: Matrix, Vt: Matrix) -> tuple[Matrix, Matrix]:
+    """Make an SVD reproducible: the largest entry of every column of U is positive."""
+    largest = np.argmax(np.abs(U), axis=0)
+    signs = np.where(U[largest, np.arange(U.shape[1])] < 0, -1.0, 1.0)
+    return U * signs, Vt * signs[:, None]
+
+
+def spectral_radius(A: Matrix) -> float:
+    """Return the largest modulus of an eigenvalue of A."""
+    return float(np.max(np.abs(np.linalg.eigvals(A)))) if A.size else 0.0
