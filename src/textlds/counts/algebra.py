@@ -1,0 +1,207 @@
+"""The algebra of counts: weighted sums, pruning, folding words into their unknown classes.
+
+Sums over one vocabulary are exact. Counts over different vocabularies are first brought to the union of their types:
+a type that only one side knows keeps that side's counts, while the other side's occurrences of it stay in its unknown
+class, because they were never told apart. Such a union is a sensible approximation, not what counting both texts
+together would have given.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from textlds.corpus.vocabulary import Vocabulary
+from textlds.counts.blocks import Segments, Sink, merge, scale, sum_segments
+from textlds.counts.lagcounts import LagCounts
+from textlds.counts.sinks import CsrSource, MemorySink
+from textlds.errors import ArgumentError, CountsError
+
+I32, I64 = NDArray[np.int32], NDArray[np.int64]
+
+
+@dataclasses.dataclass(frozen=True)
+class Pruned:
+    """What pruning gave and what it dropped.
+
+    Attributes:
+        counts: The counts that are left.
+        dropped_pairs: Distinct pairs dropped at each lag.
+        dropped_occurrences: How many occurrences they stood for.
+    """
+
+    counts: LagCounts
+    dropped_pairs: tuple[int, ...]
+    dropped_occurrences: tuple[float, ...]
+
+
+def combine(counts: Sequence[LagCounts], weights: Sequence[float]) -> LagCounts:
+    """Return Σ weight · counts.
+
+    Integer weights give exact integers; a fractional one gives float64 counts (``exact`` is then False). Counts over
+    different vocabularies are combined over their union (see the module's text).
+
+    Raises:
+        CountsError: Different settings or numbers of lags, or a result with a negative count.
+    """
+    weights = [_checked_weight(weight) for weight in weights]
+    _check_compatible(counts)
+    vocabulary, counts = _align(counts, weights)
+    unigrams = np.sum([scale(c.unigrams, w) for c, w in zip(counts, weights, strict=True)], axis=0)
+    _check_not_negative(unigrams, vocabulary)
+    max_lag = counts[0].max_lag
+    sink = _NonNegative(MemorySink(len(vocabulary), max_lag), vocabulary, max_lag)
+    merge([CsrSource(c.lags) for c in counts], weights, max_lag=max_lag, workers=_threads(), sink=sink)
+    return LagCounts(vocabulary, unigrams, sink.memory.lags())
+
+
+def prune(counts: LagCounts, min_count: float) -> Pruned:
+    """Drop pairs with fewer than ``min_count`` occurrences at a lag; unigrams and vocabulary stay."""
+    if not isinstance(min_count, Real) or not min_count >= 1:
+        raise ArgumentError(f"min_count={min_count!r} must be a number of at least 1.")
+    kept, pairs, occurrences = [], [], []
+    for matrix in counts.lags:
+        keep = matrix.data >= min_count
+        pairs.append(int(matrix.nnz - keep.sum()))
+        occurrences.append(matrix.data[~keep].sum().item())
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep)])
+        pointers = before[matrix.indptr].astype(matrix.indptr.dtype)
+        left = sp.csr_array((matrix.data[keep], matrix.indices[keep], pointers), shape=matrix.shape)
+        left.has_canonical_format = True
+        kept.append(left)
+    return Pruned(dataclasses.replace(counts, lags=tuple(kept)), tuple(pairs), tuple(occurrences))
+
+
+def shrink(counts: LagCounts, vocab_size: int) -> LagCounts:
+    """Keep the ``vocab_size`` most frequent types and fold the others exactly into their unknown classes."""
+    old = counts.vocabulary
+    if not isinstance(vocab_size, Integral) or vocab_size < 1:
+        raise ArgumentError(f"vocab_size={vocab_size!r} must be an integer of at least 1.")
+    if vocab_size >= old.n_types:
+        return counts
+    types = old.words[: old.n_types]
+    new = Vocabulary.learn(types, counts.unigrams[: old.n_types], vocab_size=int(vocab_size), settings=old.settings)
+    return fold(counts, new, _rows_in(old, new))
+
+
+def fold(counts: LagCounts, vocabulary: Vocabulary, new_rows: I32) -> LagCounts:
+    """Move row i to ``new_rows[i]`` of another vocabulary, adding up what falls together.
+
+    Cost: one pass over the pairs, a few nanoseconds each.
+    """
+    n_new = len(vocabulary)
+    unigrams = np.zeros(n_new, counts.unigrams.dtype)
+    np.add.at(unigrams, new_rows, counts.unigrams)
+    sink = MemorySink(n_new, counts.max_lag)
+    for k, matrix in enumerate(counts.lags):
+        _fold_lag(k + 1, matrix, new_rows, n_new, sink)
+    return LagCounts(vocabulary, unigrams, sink.lags())
+
+
+def _fold_lag(lag: int, matrix: sp.csr_array, new_rows: I32, n_new: int, sink: Sink) -> None:
+    order = np.argsort(new_rows, kind="stable")  # old rows, grouped by new row
+    group = np.searchsorted(new_rows[order], np.arange(n_new + 1))
+    old_lengths = np.diff(matrix.indptr).astype(np.int64)
+    sizes = np.zeros(n_new, np.int64)
+    np.add.at(sizes, new_rows, old_lengths)
+
+    def segments(low: int, high: int) -> Segments:
+        members = order[group[low] : group[high]]
+        part = matrix[members]
+        ends = np.cumsum(old_lengths[members])
+        return Segments(
+            first=(group[low : high + 1] - group[low]).astype(np.int64),
+            begins=ends - old_lengths[members],
+            ends=ends,
+            columns=new_rows[part.indices],
+            values=scale(part.data, 1),
+        )
+
+    sum_segments(lag, sizes, segments, n_columns=n_new, workers=_threads(), sink=sink)
+
+
+def _align(counts: Sequence[LagCounts], weights: Sequence[float]) -> tuple[Vocabulary, Sequence[LagCounts]]:
+    first = counts[0].vocabulary
+    if all(c.vocabulary == first for c in counts[1:]):
+        return first, counts
+    totals: dict[str, Any] = {}
+    for c, weight in zip(counts, weights, strict=True):
+        types = c.vocabulary.words[: c.vocabulary.n_types]
+        for word, n in zip(types, scale(c.unigrams[: len(types)], abs(weight)).tolist(), strict=True):
+            totals[word] = totals.get(word, 0) + n
+    words = sorted(totals, key=lambda word: (-totals[word], word.encode()))
+    union = Vocabulary.from_words(words, first.settings)
+    return union, [fold(c, union, _rows_in(c.vocabulary, union)) for c in counts]
+
+
+def _rows_in(old: Vocabulary, new: Vocabulary) -> I32:
+    """Row in ``new`` of each row of ``old``: a type's row or its unknown class; classes keep their place."""
+    types = new.ids(old.words[: old.n_types])
+    classes = np.arange(len(old) - old.n_types, dtype=np.int32) + new.n_types
+    return np.concatenate([types, classes]).astype(np.int32)
+
+
+class _NonNegative:
+    """Passes rows on to memory and refuses negative counts."""
+
+    def __init__(self, memory: MemorySink, vocabulary: Vocabulary, max_lag: int) -> None:
+        self.memory, self._vocabulary, self._rows_done = memory, vocabulary, [0] * max_lag
+
+    def append(self, rows: Any) -> None:
+        if rows.values.size and rows.values.min() < 0:
+            worst = int(rows.values.argmin())
+            row = int(np.searchsorted(np.cumsum(rows.lengths), worst, side="right")) + self._rows_done[rows.lag - 1]
+            later, earlier = self._vocabulary.words[row], self._vocabulary.words[int(rows.columns[worst])]
+            raise CountsError(
+                f"the pair {earlier!r} … {later!r} at lag {rows.lag} would have the count {rows.values[worst]}. "
+                "Subtract only counts of text that is part of the first counts, read with the same settings and "
+                "vocabulary, and not pruned."
+            )
+        self._rows_done[rows.lag - 1] += len(rows.lengths)
+        self.memory.append(rows)
+
+
+def _check_not_negative(unigrams: NDArray[Any], vocabulary: Vocabulary) -> None:
+    if (unigrams < 0).any():
+        worst = int(unigrams.argmin())
+        raise CountsError(
+            f"{vocabulary.words[worst]!r} would have the count {unigrams[worst]}. Subtract only counts of text that "
+            "is part of the first counts, read with the same settings and vocabulary."
+        )
+
+
+def _check_compatible(counts: Sequence[LagCounts]) -> None:
+    if not counts:
+        raise ArgumentError("there are no counts to combine; give at least one.")
+    first = counts[0]
+    for other in counts[1:]:
+        mine, theirs = first.settings.to_json(), other.settings.to_json()
+        different = [f"{name} ({mine[name]!r} and {theirs[name]!r})" for name in mine if mine[name] != theirs[name]]
+        if different:
+            raise CountsError(
+                f"these counts were made with different settings: {', '.join(different)}. Count again with the same."
+            )
+        if first.max_lag != other.max_lag:
+            low = min(first.max_lag, other.max_lag)
+            raise CountsError(
+                f"these counts have {first.max_lag} and {other.max_lag} lags. Bring both to {low} with "
+                f"truncate({low}) (textlds prune --max-lag {low})."
+            )
+
+
+def _checked_weight(weight: float) -> int | float:
+    if not isinstance(weight, Real) or not math.isfinite(weight):
+        raise ArgumentError(f"weight={weight!r} must be a finite number.")
+    return int(weight) if isinstance(weight, Integral) else float(weight)
+
+
+def _threads() -> int:
+    return os.process_cpu_count() or 1 if hasattr(os, "process_cpu_count") else os.cpu_count() or 1

@@ -1,0 +1,227 @@
+"""Where finished rows go: into arrays in memory, or straight into the files of a counts folder.
+
+Both give the same content; what a lag's values are stored as follows from the values alone, so that the same counts
+are the same bytes: uint32, or int64 if one of them needs it, or float64 for weighted counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from textlds.counts.blocks import RowRange
+
+I64 = NDArray[np.int64]
+
+_UINT32_MAX = np.iinfo(np.uint32).max
+_HEADER = 128  # bytes before the data of a streamed safetensors file, two cache lines
+_NAMES = {np.dtype(np.int32): "I32", np.dtype(np.uint32): "U32", np.dtype(np.int64): "I64", np.dtype(np.float64): "F64"}
+
+
+def narrow(values: NDArray[Any]) -> NDArray[Any]:
+    """Return integer values as uint32 if they all fit; the type follows from the content alone."""
+    if values.dtype != np.int64 or (values.size and not 0 <= int(values.min()) <= int(values.max()) <= _UINT32_MAX):
+        return values
+    return values.astype(np.uint32)
+
+
+def make_csr(pointers: I64, columns: NDArray[np.int32], values: NDArray[Any]) -> sp.csr_array:
+    """Wrap a lag's sorted rows as a scipy array without copying columns or values."""
+    n_rows = len(pointers) - 1
+    index = np.int32 if len(columns) <= np.iinfo(np.int32).max else np.int64
+    matrix = sp.csr_array((values, columns, pointers.astype(index)), shape=(n_rows, n_rows))
+    matrix.has_canonical_format = True
+    return matrix
+
+
+class MemorySink:
+    """Collects rows in memory; ``lags()`` gives one array a lag."""
+
+    def __init__(self, n_rows: int, max_lag: int) -> None:
+        self._n_rows = n_rows
+        self._parts: list[list[RowRange]] = [[] for _ in range(max_lag)]
+
+    def append(self, rows: RowRange) -> None:
+        """Keep a copy of the rows."""
+        copy = RowRange(rows.lag, rows.lengths.copy(), rows.columns.copy(), narrow(rows.values.copy()))
+        self._parts[rows.lag - 1].append(copy)
+
+    def lags(self) -> tuple[sp.csr_array, ...]:
+        """Join the parts, lag after lag, freeing them on the way: twice one lag is the peak."""
+        return tuple(self._join(k) for k in range(len(self._parts)))
+
+    def _join(self, k: int) -> sp.csr_array:
+        parts, self._parts[k] = self._parts[k], []
+        pointers = np.zeros(self._n_rows + 1, np.int64)
+        np.cumsum(np.concatenate([part.lengths for part in parts]), out=pointers[1:])
+        columns = np.concatenate([part.columns for part in parts])
+        values = np.concatenate([part.values for part in parts])  # uint32 and int64 make int64
+        return make_csr(pointers, columns, values)
+
+
+class StreamedArray:
+    """A safetensors file with one vector whose length is only known at the end.
+
+    Room for the header is left at the front and filled on ``finish``.
+    """
+
+    def __init__(self, path: Path, name: str, dtype: type[Any]) -> None:
+        self._path, self._name, self._dtype, self._size = path, name, np.dtype(dtype), 0
+        self._file: IO[bytes] = path.open("wb", buffering=0)
+        self._file.write(bytes(_HEADER))
+
+    def append(self, values: NDArray[Any]) -> None:
+        """Write more values, converting them to the file's type."""
+        _write_all(self._file, values.astype(self._dtype, copy=False))
+        self._size += len(values)
+
+    def widen(self, dtype: type[Any]) -> None:
+        """Rewrite what is there in a wider type; needed at most once a file."""
+        self._file.close()
+        old, offset = self._dtype, _HEADER
+        narrow_path = self._path.with_suffix(".narrow")
+        os.replace(self._path, narrow_path)
+        size = self._size
+        self.__init__(self._path, self._name, dtype)  # type: ignore[misc]
+        while size:
+            part = np.fromfile(narrow_path, old, min(size, 1 << 20), offset=offset)
+            self.append(part)
+            size, offset = size - len(part), offset + part.nbytes
+        narrow_path.unlink()
+
+    def finish(self) -> None:
+        """Write the header and close the file."""
+        facts = {
+            "dtype": _NAMES[self._dtype],
+            "shape": [self._size],
+            "data_offsets": [0, self._size * self._dtype.itemsize],
+        }
+        header = json.dumps({self._name: facts}, separators=(",", ":")).encode().ljust(_HEADER - 8)
+        self._file.seek(0)
+        _write_all(self._file, np.frombuffer((len(header)).to_bytes(8, "little") + header, np.uint8))
+        self._file.close()
+
+    def close(self) -> None:
+        """Give up the file handle, finished or not."""
+        self._file.close()
+
+
+class FolderSink:
+    """Writes rows into a folder as they come; memory does not grow with the counts.
+
+    A folder has, for lag 3, ``lag03-columns.safetensors`` and ``lag03-values.safetensors``; ``pointers`` (R, V + 1)
+    is left to the caller to store. Use as a context manager, which closes the files.
+    """
+
+    def __init__(self, folder: Path, n_rows: int, max_lag: int, *, floating: bool = False) -> None:
+        self.pointers = np.zeros((max_lag, n_rows + 1), np.int64)
+        self._rows_done = [0] * max_lag
+        self._columns = [StreamedArray(columns_file(folder, lag), "columns", np.int32) for lag in range(1, max_lag + 1)]
+        self._dtype: list[type[Any]] = [np.float64 if floating else np.uint32] * max_lag
+        self._values = [
+            StreamedArray(values_file(folder, lag), "values", self._dtype[0]) for lag in range(1, max_lag + 1)
+        ]
+
+    def append(self, rows: RowRange) -> None:
+        """Write the rows behind those of the same lag."""
+        k = rows.lag - 1
+        done, n = self._rows_done[k], len(rows.lengths)
+        self.pointers[k, done + 1 : done + n + 1] = rows.lengths
+        self._rows_done[k] += n
+        if self._dtype[k] is np.uint32 and narrow(rows.values).dtype == np.int64:
+            self._values[k].widen(np.int64)
+            self._dtype[k] = np.int64
+        self._columns[k].append(rows.columns)
+        self._values[k].append(rows.values)
+
+    def finish(self) -> None:
+        """Complete the files and turn row lengths into pointers."""
+        np.cumsum(self.pointers, axis=1, out=self.pointers)
+        for array in (*self._columns, *self._values):
+            array.finish()
+
+    def __enter__(self) -> FolderSink:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for array in (*self._columns, *self._values):
+            with contextlib.suppress(OSError):
+                array.close()
+
+
+def columns_file(folder: Path, lag: int) -> Path:
+    """Return the file of a lag's columns."""
+    return folder / f"lag{lag:02d}-columns.safetensors"
+
+
+def values_file(folder: Path, lag: int) -> Path:
+    """Return the file of a lag's values."""
+    return folder / f"lag{lag:02d}-values.safetensors"
+
+
+def _write_all(file: IO[bytes], values: NDArray[Any]) -> None:
+    left = memoryview(np.ascontiguousarray(values).view(np.uint8))
+    while left:
+        left = left[file.write(left) :]
+
+
+class CsrSource:
+    """Counts in memory, read range by range."""
+
+    def __init__(self, lags: Sequence[sp.csr_array]) -> None:
+        self.n_rows = lags[0].shape[0]
+        self._lags = lags
+
+    def row_lengths(self, lag: int) -> I64:
+        """Number of entries of every row of a lag."""
+        return np.diff(self._lags[lag - 1].indptr).astype(np.int64)
+
+    def read(self, lag: int, low: int, high: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+        """Columns and values of rows low..high-1."""
+        matrix = self._lags[lag - 1]
+        part = slice(matrix.indptr[low], matrix.indptr[high])
+        return matrix.indices[part], matrix.data[part]
+
+
+class FolderSource:
+    """Rows of a folder that a :class:`FolderSink` wrote, read range by range without mapping the files.
+
+    Reading instead of mapping keeps what is resident to the range at hand.
+    """
+
+    def __init__(self, folder: Path, pointers: I64) -> None:
+        self.n_rows = pointers.shape[1] - 1
+        self._folder, self._pointers = folder, pointers
+        self._dtypes = [_stored_dtype(values_file(folder, k + 1)) for k in range(len(pointers))]
+
+    def row_lengths(self, lag: int) -> I64:
+        """Number of entries of every row of a lag."""
+        return np.diff(self._pointers[lag - 1])
+
+    def read(self, lag: int, low: int, high: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+        """Read columns and values of rows low..high-1."""
+        begin, end = (int(self._pointers[lag - 1, row]) for row in (low, high))
+        dtype = self._dtypes[lag - 1]
+        columns = np.fromfile(columns_file(self._folder, lag), np.int32, end - begin, offset=_HEADER + 4 * begin)
+        values = np.fromfile(
+            values_file(self._folder, lag), dtype, end - begin, offset=_HEADER + dtype.itemsize * begin
+        )
+        return columns, values
+
+
+def _stored_dtype(path: Path) -> np.dtype[Any]:
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        name = json.loads(file.read(length))["values"]["dtype"]
+    return next(dtype for dtype, known in _NAMES.items() if known == name)
