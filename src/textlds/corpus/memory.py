@@ -1,0 +1,49 @@
+"""Plain memory reads for kernels that look at every byte.
+
+An array that is handed from one compiled function to another is reference-counted with atomic operations, a hundred
+times the cost of reading a byte from it. Helpers on the path of every character therefore take an address and read
+through these. Whoever passes an address sees to it that the memory stays alive and is padded with PADDING bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from textlds.compiled import kernel
+
+PADDING = 8  # bytes that may be read after the end of a text: the tail of a word() and looking ahead
+
+Array = Any  # arrays inside kernels: numba infers dtype and layout
+
+
+@intrinsic  # type: ignore[untyped-decorator]  # numba is untyped
+def byte(typing_context: Any, address: Any, index: Any) -> Any:
+    """Return the byte at ``address + index`` as an int64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+        return builder.zext(builder.load(builder.gep(pointer, [arguments[1]])), ir.IntType(64))
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]  # numba is untyped
+def word(typing_context: Any, address: Any, offset: Any) -> Any:
+    """Return the 8 bytes at ``address + offset``, aligned or not, as an uint64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(builder.add(arguments[0], arguments[1]), ir.IntType(64).as_pointer())
+        return builder.load(pointer, align=1)
+
+    return types.uint64(types.int64, types.int64), generate
+
+
+@kernel
+def address(array: Array) -> int:
+    """Return the address of an array's first byte."""
+    return np.int64(array.ctypes.data)

@@ -1,0 +1,205 @@
+"""From text to provisional token ids.
+
+The built-in tokeniser, ``"words"``, follows the habits of the Penn Treebank in any alphabet that separates words.
+It reads left to right, a line at a time, and knows nothing but the characters (:mod:`.characters`):
+
+- A **word** is a run of letters, digits and combining marks. Inside it may stand a hyphen or an apostrophe before a
+  letter or digit (``well-known``, ``O'Brien``), a period or middle dot between letters (``e.g``, ``example.com``;
+  but not in ``end.The``, a lower-case letter before and a capitalised word after), and ``. , : /`` between digits
+  (``3,000.50``, ``9:30``, ``1/2``). Slashes between letters split.
+- **Clitics** are tokens of their own: ``'s 're 've 'll 'd 'm`` and ``n't``, straight or curly, in any case:
+  ``ca n't``, ``I 'd 've``, ``dogs '``.
+- A **period stays** with an initial (``J.``), with letters and periods in ones and twos (``U.S.``, ``Ph.D.``) and
+  with a short list of abbreviations (``Mr.``, ``etc.``, ``Sept.``); a hyphen may go on from there (``U.S.-based``).
+- Every other punctuation mark or symbol is a token. Runs of the same ``.``, ``-``, ``'`` or ````` stay together
+  (``...``, ``--``, and the quotes of treebanks). Emoji keep their modifiers; a flag is one token.
+- An **ideograph** is a token: Chinese and Japanese do not separate words.
+- **Digits** of every script follow the ``digits`` setting. Soft hyphens, direction marks and other format characters
+  are left out of words; control characters and the zero-width space separate them.
+- A **sentence** ends at the end of its line, and after ``. ! ? …`` or their like in other scripts with the closing
+  quotes and brackets that follow, if white space comes next (not needed after 。！？ and danda) and the next token is
+  not lower case. The period of an abbreviation or initial ends none.
+
+``"whitespace"`` splits at white space, control characters and zero-width spaces; ``"custom"`` asks a callable, a line
+at a time. Lines end with a newline character; all rules stay within a line, so the ids of a text do not depend on
+how it was cut into chunks of whole lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textlds.corpus import token_kernel
+from textlds.corpus.memory import PADDING
+from textlds.corpus.scanning import KEEP, NUM, ZERO, flat_characters
+from textlds.corpus.settings import END, TextSettings
+from textlds.corpus.types import TypeTable
+from textlds.errors import ArgumentError
+
+Ids = NDArray[np.int32]
+Spans = NDArray[np.int64]
+BytesLike = bytes | bytearray | memoryview
+CustomTokenizer = Callable[[str], Sequence[str]]
+
+MODES: Final = {"words": token_kernel.WORDS, "whitespace": token_kernel.WHITESPACE}
+DIGITS: Final = {"keep": KEEP, "zero": ZERO, "num": NUM}
+BOUNDARIES: Final = {
+    "line": token_kernel.LINE,
+    "sentence": token_kernel.SENTENCE,
+    "document": token_kernel.DOCUMENT,
+    "none": token_kernel.NONE,
+}
+SEPARATOR: Final = chr(token_kernel.SEPARATOR)
+_NEWLINE = ord("\n")
+_NO_SPANS = np.empty(0, np.int64)
+
+
+class Workspace:
+    """Room in which the compiled loop runs, kept from call to call; one per thread."""
+
+    def __init__(self) -> None:
+        self._buffer = np.empty(0, np.uint8)
+        self._scratch = np.empty(1 << 10, np.uint8)
+        self._ids: Ids = np.empty(0, np.int32)
+
+    def run(
+        self,
+        data: BytesLike,
+        mode: int,
+        settings: TextSettings,
+        table: TypeTable,
+        *,
+        learn: bool,
+        spans: bool = False,
+    ) -> tuple[Ids, Spans]:
+        """Tokenise ``data`` (UTF-8, whole lines) in one of the kernel's modes.
+
+        Returns:
+            The ids, ``(n,)``, valid until the next call, and the byte spans ``(n, 2)`` if asked for.
+        """
+        n = self._fill(data)
+        # A boundary comes with a newline, or with white space or a 3-byte mark after a token: at most one id a byte.
+        positions = np.empty(2 * (n + 1), np.int64) if spans else _NO_SPANS
+        state = np.zeros(token_kernel.STATE_SIZE, np.int64)
+        while True:
+            status = token_kernel.tokenize(
+                self._buffer,
+                n,
+                mode,
+                DIGITS[settings.digits],
+                BOUNDARIES[settings.boundaries],
+                token_kernel.LEARN if learn else token_kernel.LOOK_UP,
+                flat_characters(),
+                self._scratch,
+                *table.arrays(),
+                state,
+                self._ids,
+                positions,
+            )
+            if status == token_kernel.DONE:
+                written = int(state[token_kernel.WRITTEN])
+                return self._ids[:written], positions.reshape(-1, 2)[:written]
+            if status == token_kernel.TABLE_FULL:
+                table.grow()
+            else:
+                self._scratch = np.empty(2 * self._scratch.size, np.uint8)
+
+    def _fill(self, data: BytesLike) -> int:
+        """Copy ``data`` into the buffer with a final newline and zeros to look ahead into; return its length."""
+        source = np.frombuffer(data, np.uint8) if len(data) else np.empty(0, np.uint8)
+        n = source.size
+        if self._buffer.size < n + 1 + PADDING:
+            self._buffer = np.empty(n + n // 8 + 1 + PADDING, np.uint8)
+            self._ids = np.empty(self._buffer.size, np.int32)
+        self._buffer[:n] = source
+        if n and source[-1] != _NEWLINE:
+            self._buffer[n] = _NEWLINE
+            n += 1
+        self._buffer[n : n + PADDING] = 0
+        return n
+
+
+class ChunkTokenizer:
+    """Turns the chunks of a corpus into provisional ids, learning the token types on the way.
+
+    Args:
+        settings: How text becomes tokens.
+        tokenizer: The callable for ``settings.tokenizer == "custom"``: a line of text to its tokens.
+
+    Attributes:
+        settings: As given.
+        table: The token types so far; ids index it.
+
+    Not safe to use from two threads at once; give each thread its own.
+    """
+
+    def __init__(self, settings: TextSettings, *, tokenizer: CustomTokenizer | None = None) -> None:
+        check_tokenizer(settings, tokenizer)
+        self.settings = settings
+        self.table = TypeTable()
+        self._tokenizer = tokenizer
+        self._workspace = Workspace()
+
+    def ids(self, data: BytesLike, *, end: bool, separated: bool = False) -> Ids:
+        """Return the provisional ids of a chunk's tokens.
+
+        Args:
+            data: Whole lines of valid UTF-8; a missing last newline is supplied.
+            end: The source ends with this chunk: END is the last id.
+            separated: The chunk holds tokens already, separated by the character U+001F, whatever the settings say.
+
+        Returns:
+            ``(n,)`` int32: ids of ``table``, with BOUNDARY (-1) after each non-empty line, after each sentence or at
+            each blank line, as ``settings.boundaries`` says, and END (-2) at the end of a source.
+        """
+        if separated:
+            mode = token_kernel.SEPARATED
+        elif self._tokenizer is not None:
+            mode, data = token_kernel.SEPARATED, apply_tokenizer(self._tokenizer, bytes(data).decode("utf-8"))
+        else:
+            mode = MODES[self.settings.tokenizer]
+        found, _ = self._workspace.run(data, mode, self.settings, self.table, learn=True)
+        result = np.empty(found.size + end, np.int32)
+        result[: found.size] = found
+        if end:
+            result[-1] = END
+        return result
+
+
+def check_tokenizer(settings: TextSettings, tokenizer: CustomTokenizer | None) -> None:
+    """Refuse a custom tokeniser that is missing, or that the settings would not use."""
+    if settings.tokenizer == "custom" and tokenizer is None:
+        raise ArgumentError("tokenizer='custom' needs the callable: pass tokenizer=<function from str to tokens>.")
+    if settings.tokenizer != "custom" and tokenizer is not None:
+        raise ArgumentError(
+            f"a tokenizer was given, but the text settings say tokenizer={settings.tokenizer!r}; "
+            f"use TextSettings(tokenizer='custom')."
+        )
+
+
+def apply_tokenizer(tokenizer: CustomTokenizer, text: str) -> bytes:
+    """Run a custom tokeniser on every line that is not blank; return the tokens as separated lines."""
+    return separated(tokenizer(line) if line.strip() else () for line in _lines(text))
+
+
+def separated(token_lists: Iterable[Sequence[str]]) -> bytes:
+    """Serialise token lists: U+001F between the tokens of a list, a newline after each list."""
+    lines = []
+    for tokens in token_lists:
+        line = SEPARATOR.join(tokens)
+        if "\n" in line or line.count(SEPARATOR) > max(len(tokens) - 1, 0):
+            raise ArgumentError(f"a token may hold neither a newline nor U+001F, but one does in {tokens!r:.200}.")
+        lines.append(line)
+    lines.append("")
+    return "\n".join(lines).encode("utf-8", "replace")
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")  # not splitlines: U+2028 and the like end no line here
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
