@@ -1,0 +1,117 @@
+"""Small models and texts that tests make themselves, from a seed."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg as sl
+import scipy.sparse as sp
+
+from textlds.lds.noise import BohningNoise, DiagonalNoise, FullNoise, SphericalNoise
+from textlds.lds.params import LDSParams
+from textlds.linalg.operators import DenseOperator
+from textlds.moments import Moments, word_moments
+
+KINDS = ("full", "diagonal", "spherical", "bohning")
+
+
+def zipf(V):
+    """Return word frequencies that fall as 1 / rank."""
+    weights = 1 / np.arange(1, V + 1)
+    return weights / weights.sum()
+
+
+def random_spd(rng, n, *, condition=10.0):
+    """Return a random symmetric positive definite matrix."""
+    basis, _ = np.linalg.qr(rng.standard_normal((n, n)))
+    return (basis * np.geomspace(1, condition, n)) @ basis.T
+
+
+def random_stable(rng, n, *, radius=0.8):
+    """Return a random (non-symmetric, non-normal) matrix of a given spectral radius."""
+    A = rng.standard_normal((n, n))
+    return A * (radius / np.max(np.abs(np.linalg.eigvals(A))))
+
+
+def random_lds(seed, *, V=9, h=3, kind="full", radius=0.8, explained=0.6):
+    """Return a model in general coordinates (Q ≠ I) and its null direction m.
+
+    The largest eigenvalue of C Σ Cᵀ is ``explained``.
+    """
+    rng = np.random.default_rng(seed)
+    frequencies = rng.permutation(zipf(V))
+    m = np.sqrt(frequencies)
+    A, Q = random_stable(rng, h, radius=radius), random_spd(rng, h)
+    cov = sl.solve_discrete_lyapunov(A, Q)
+    C = rng.standard_normal((V, h))
+    C -= np.outer(m, m @ C)
+    C *= np.sqrt(explained / np.linalg.eigvalsh(C @ cov @ C.T)[-1])
+    return LDSParams(A, C, Q, make_noise(kind, rng, cov, frequencies)), m
+
+
+def make_noise(kind, rng, cov, frequencies):
+    """Return a noise of a kind; the full one is the residual of unit variance."""
+    V = len(frequencies)
+    if kind == "full":
+        return FullNoise(cov)
+    if kind == "spherical":
+        return SphericalNoise(0.7, V - 1)
+    if kind == "diagonal":
+        static = 1 - frequencies
+        return DiagonalNoise(static * rng.uniform(0.4, 1.0, V), static)
+    return BohningNoise(1 / (2 * frequencies), np.sqrt(1 / (2 * frequencies * (V + 1))))
+
+
+def exact_moments(params, null, max_lag):
+    """Return Ψ_k = C Aᵏ Σ Cᵀ, what infinitely much data from a model would give."""
+    cov = sl.solve_discrete_lyapunov(params.A, params.Q)
+    powers = [np.linalg.matrix_power(params.A, k) for k in range(1, max_lag + 1)]
+    lags = tuple(DenseOperator(params.C @ power @ cov @ params.C.T) for power in powers)
+    return Moments(lags, null, len(params.C) - (null is not None))
+
+
+def markov_kernel(seed, *, V=20, classes=4):
+    """Return a non-reversible kernel P[later, earlier] of rank ``classes`` over words.
+
+    Every word chooses the class of its successor, mostly the next one round a circle, and the class emits a word.
+    """
+    rng = np.random.default_rng(seed)
+    own = np.arange(V) % classes
+    choice = rng.dirichlet(np.full(classes, 0.3), V).T * 0.3  # [class, earlier]
+    choice[(own + 1) % classes, np.arange(V)] += 0.7
+    emission = np.zeros((V, classes))
+    for c in range(classes):
+        emission[own == c, c] = rng.dirichlet(np.full(np.count_nonzero(own == c), 2.0))
+    emission = 0.9 * emission + 0.1 / V
+    return emission @ choice
+
+
+def markov_text(seed, n, *, V=20, classes=4):
+    """Return n word ids of a Markov chain, every word present."""
+    kernel = markov_kernel(seed, V=V, classes=classes)
+    rng = np.random.default_rng([seed, 1])
+    cumulative = np.cumsum(kernel, axis=0).T.copy()  # one row of thresholds an earlier word
+    uniform = rng.random(n)
+    ids = np.empty(n, np.int64)
+    word = 0
+    for t in range(n):
+        word = min(int(np.searchsorted(cumulative[word], uniform[t])), V - 1)
+        ids[t] = word
+    ids[:V] = np.arange(V)
+    return ids
+
+
+def lag_counts(ids, V, max_lag, *, circular=False):
+    """Count pairs [later, earlier] at each lag; ``circular`` joins the end to the beginning."""
+    ids = np.asarray(ids)
+    lags = []
+    for k in range(1, max_lag + 1):
+        later, earlier = (np.roll(ids, -k), ids) if circular else (ids[k:], ids[:-k])
+        counts = sp.coo_array((np.ones(len(later), np.int64), (later, earlier)), shape=(V, V))
+        lags.append(sp.csr_array(counts))
+    return np.bincount(ids, minlength=V), lags
+
+
+def text_moments(ids, V, max_lag, *, circular=False, pseudocount=0.0):
+    """Return the moments of a text. Circular ones without pseudocounts are exactly the averages over the text."""
+    unigrams, lags = lag_counts(ids, V, max_lag, circular=circular)
+    return word_moments(unigrams, lags, pseudocount=pseudocount, threads=1)
