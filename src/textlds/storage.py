@@ -36,9 +36,7 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """Refuse an output path that exists, before any work is done for it."""
     path = Path(path)
     if path.exists() and not force:
-        raise OutputExistsError(
-            f"{path} exists already. Choose another output, or overwrite it with force (--force)."
-        )
+        raise OutputExistsError(f"{path} exists already. Choose another output, or overwrite it with force (--force).")
     if path.exists() and path.is_dir() and any(path.iterdir()) and not (path / CONFIG).is_file():
         raise OutputExistsError(
             f"{path} is a folder that textlds did not write (no {CONFIG} in it); not overwriting it."
@@ -112,14 +110,13 @@ def read_config(path: str | os.PathLike[str], *, kind: str | None = None) -> dic
         raise FormatError(f"{folder / CONFIG} was not written by textlds.")
     found = config["format"].removeprefix("textlds-")
     if kind is not None and found != kind:
-        raise FormatError(
-            f"{folder} holds {found}, but {kind} is needed here. `textlds info {folder}` tells more."
-        )
+        raise FormatError(f"{folder} holds {found}, but {kind} is needed here. `textlds info {folder}` tells more.")
     version = config.get("format_version")
     if version != FORMAT_VERSION:
         raise FormatError(
             f"{folder} has format version {version}; this textlds reads version {FORMAT_VERSION}. "
-            f"It was written by textlds {config.get('textlds_version', 'unknown')}: install that version, or write it anew."
+            f"It was written by textlds {config.get('textlds_version', 'of unknown version')}: "
+            f"install that one, or write it anew."
         )
     files = config.get("files")
     if not isinstance(files, dict):
@@ -131,9 +128,7 @@ def read_config(path: str | os.PathLike[str], *, kind: str | None = None) -> dic
 
 def write_json(path: Path, content: Any) -> None:
     """Write JSON that is the same bytes for the same content."""
-    path.write_text(
-        json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n", encoding="utf-8"
-    )
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def read_json(path: Path) -> Any:
@@ -184,9 +179,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
             start, stop = facts["data_offsets"]
             count = int(np.prod(shape, dtype=np.int64))
             if stop - start != count * dtype.itemsize or start < 0 or 8 + length + stop > size:
-                raise ValueError(
-                    f"array {name!r}: offsets {start}..{stop} do not fit shape {shape} of {dtype}"
-                )
+                raise ValueError(f"array {name!r}: offsets {start}..{stop} do not fit shape {shape} of {dtype}")
             if count == 0:
                 arrays[name] = np.empty(shape, dtype)
             else:
@@ -212,9 +205,7 @@ def _check_file(folder: Path, name: str, facts: Any) -> None:
         raise FormatError(f"{folder} is incomplete: {name} is missing. {_REMEDY}")
     size = path.stat().st_size
     if size != facts["bytes"]:
-        raise FormatError(
-            f"{path} is truncated or altered: {size:,} bytes instead of {facts['bytes']:,}. {_REMEDY}"
-        )
+        raise FormatError(f"{path} is truncated or altered: {size:,} bytes instead of {facts['bytes']:,}. {_REMEDY}")
     if _sha256(path) != facts["sha256"]:
         raise FormatError(f"{path} was altered: its SHA-256 is not the one in {CONFIG}. {_REMEDY}")
 

@@ -19,6 +19,7 @@ thousand words the constants are a hundred thousand nats and would drown the dig
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, get_args
 
@@ -69,6 +70,12 @@ class Noise(Protocol):
     def estimated(self, C: Matrix, second_moment: Matrix, moments: Moments) -> Noise:
         """M-step: the D that maximises the expected likelihood, Ψ_0 − C E[x xᵀ] Cᵀ within this kind."""
 
+    def word_terms(self, C: Matrix, null: Vector) -> Vector:
+        """Return wᵀD⁺w − wᵀD_static⁺w for the observation w = e_i / m_i − m of every word i."""
+
+    def arrays(self) -> dict[str, Matrix]:
+        """Return the numbers that, with the word frequencies, determine D."""
+
     def to_dense(self, C: Matrix, null: Vector) -> Matrix:
         """Return D as an array; for small V only."""
 
@@ -102,6 +109,16 @@ class FullNoise:
         """M = E[x xᵀ]: D is exactly the residual covariance, positive semidefinite by construction."""
         return FullNoise(clip_to_psd(C, second_moment))
 
+    def word_terms(self, C: Matrix, null: Vector) -> Vector:
+        """D⁺ − Ψ_0 = C M (I − G M)⁻¹ Cᵀ, and Cᵀw is row i of W C."""
+        inner = np.linalg.solve(np.eye(len(self.M)) - self.M @ (C.T @ C), self.M)  # (I − M G)⁻¹ M
+        quadratic: Vector = np.einsum("ij,ij->i", C @ symmetric(inner), C)
+        return quadratic * _inverse(null) ** 2
+
+    def arrays(self) -> dict[str, Matrix]:
+        """M."""
+        return {"M": self.M}
+
     def to_dense(self, C: Matrix, null: Vector) -> Matrix:
         """Return D as an array."""
         return np.eye(len(C)) - np.outer(null, null) - C @ self.M @ C.T
@@ -128,6 +145,14 @@ class SphericalNoise:
         """d = tr(Ψ_0 − C E[x xᵀ] Cᵀ) / (V − 1)."""
         residual = self.rank - float(np.sum((C.T @ C) * second_moment))
         return replace(self, d=max(residual / self.rank, PSD_MARGIN))
+
+    def word_terms(self, C: Matrix, null: Vector) -> Vector:
+        """wᵀw = 1/μ − 1."""
+        return (1 / self.d - 1) * (_inverse(null) ** 2 - 1)
+
+    def arrays(self) -> dict[str, Matrix]:
+        """d."""
+        return {"d": np.array([self.d])}
 
     def to_dense(self, C: Matrix, null: Vector) -> Matrix:
         """Return D as an array."""
@@ -157,6 +182,15 @@ class DiagonalNoise:
         explained = np.einsum("ij,jk,ik->i", C, second_moment, C, optimize=True)
         return replace(self, d=np.maximum(self.static - explained, PSD_MARGIN))
 
+    def word_terms(self, C: Matrix, null: Vector) -> Vector:
+        """Σ_j w_j² (1/d_j − 1/static_j) with w = e_i / m_i − m."""
+        excess = 1 / self.d - 1 / self.static
+        return excess * (_inverse(null) ** 2 - 2) + float(excess @ null**2)
+
+    def arrays(self) -> dict[str, Matrix]:
+        """d."""
+        return {"d": self.d}
+
     def to_dense(self, C: Matrix, null: Vector) -> Matrix:
         """Return D as an array."""
         return np.diag(self.d)
@@ -184,6 +218,14 @@ class BohningNoise:
         """D is fixed."""
         return self
 
+    def word_terms(self, C: Matrix, null: Vector) -> Vector:
+        """The static model has the same D."""
+        return np.zeros(len(C))
+
+    def arrays(self) -> dict[str, Matrix]:
+        """Nothing: D is determined by the word frequencies."""
+        return {}
+
     def to_dense(self, C: Matrix, null: Vector) -> Matrix:
         """Return D as an array."""
         return np.diag(self.d) - np.outer(self.u, self.u)
@@ -191,19 +233,41 @@ class BohningNoise:
 
 def initial_noise(kind: NoiseKind, C: Matrix, second_moment: Matrix, moments: Moments) -> Noise:
     """Return the noise of a kind that leaves D = Ψ_0 − C E[x xᵀ] Cᵀ, or its nearest of that kind."""
-    if kind == "full":
-        return FullNoise(clip_to_psd(C, second_moment))
-    if kind == "spherical":
-        return SphericalNoise(1.0, moments.rank).estimated(C, second_moment, moments)
-    if moments.null is None:
+    if kind in ("diagonal", "bohning") and moments.null is None:
         raise ArgumentError(f"noise={kind!r} needs the full space: it cannot be combined with compression.")
-    if kind == "diagonal":
-        static = np.maximum(1 - moments.null**2, PSD_MARGIN)
-        return DiagonalNoise(static, static).estimated(C, second_moment, moments)
-    if kind == "bohning":
-        inverse_frequency = 1 / np.maximum(moments.null**2, np.finfo(np.float64).tiny)
-        return BohningNoise(inverse_frequency / 2, np.sqrt(inverse_frequency / (2 * (len(C) + 1))))
+    return _static_noise(kind, moments.null, moments.rank).estimated(C, second_moment, moments)
+
+
+def noise_from_arrays(kind: NoiseKind, arrays: Mapping[str, Matrix], null: Vector) -> Noise:
+    """Rebuild a noise from what :meth:`Noise.arrays` returned."""
+    noise = _static_noise(kind, null, int(np.count_nonzero(null)) - 1)
+    if isinstance(noise, FullNoise):
+        return FullNoise(arrays["M"])
+    if isinstance(noise, SphericalNoise):
+        return replace(noise, d=float(arrays["d"][0]))
+    if isinstance(noise, DiagonalNoise):
+        return replace(noise, d=arrays["d"])
+    return noise
+
+
+def _static_noise(kind: NoiseKind, null: Vector | None, rank: int) -> Noise:
+    """Return the noise of the model with C = 0."""
+    if kind == "full":
+        return FullNoise(np.zeros((0, 0)))
+    if kind == "spherical":
+        return SphericalNoise(1.0, rank)
+    if kind == "diagonal" and null is not None:
+        static = np.maximum(1 - null**2, PSD_MARGIN)
+        return DiagonalNoise(static, static)
+    if kind == "bohning" and null is not None:
+        inverse = np.maximum(_inverse(null), 1.0) ** 2  # 1/μ
+        return BohningNoise(inverse / 2, np.sqrt(inverse / (2 * (len(null) + 1))))
     raise ArgumentError(f"noise={kind!r} is not one of {', '.join(map(repr, NOISE_KINDS))}.")
+
+
+def _inverse(null: Vector) -> Vector:
+    """Return 1 / m, and 0 for a word that has no frequency."""
+    return np.divide(1.0, null, out=np.zeros_like(null), where=null > 0)
 
 
 def explained_variance(C: Matrix, M: Matrix) -> Vector:

@@ -12,8 +12,12 @@ dropped, with w x_k = E[w_{t+k} x̂_tᵀ], x w_k = E[x̂_{t+k} w_tᵀ] and so on
     x̄x_{r+1} ≈ A xx_r                x̄x_k = J x̄x_{k+1} + P xx_k
     x̄x̄_0 = J x̄x̄_0 Jᵀ + J x̄x_1 Pᵀ + P x̄x_0ᵀ          x̄x̄_1 = x̄x̄_0 Jᵀ + x̄x_1 Pᵀ
 
-Only the 2r products Ψ_k Kᵀ and Ψ_kᵀ Kᵀ are of the size of the vocabulary. They are used one at a time: wx_0 and x̄w_0
-are sums of such products times h x h matrices that are known beforehand, so at most three V x h panels live at once.
+Only the 2r products Ψ_k Kᵀ and Ψ_kᵀ Kᵀ are of the size of the vocabulary. Unrolling the recursions,
+
+    E[w x̄ᵀ] = Σ_{k=0..r} Ψ_k Kᵀ a_k + Σ_{k=1..r} Ψ_kᵀ Kᵀ b_k + C c
+
+with h x h matrices a_k and b_k that are known beforehand, so the products are used one at a time and at most three
+V x h panels live at once.
 """
 
 from __future__ import annotations
@@ -53,6 +57,38 @@ class Statistics:
     log_likelihood: float
 
 
+@dataclass(frozen=True)
+class OutputCoefficients:
+    """a_k, b_k and the factor of X₀ in c, by which products with Ψ_k become E[w x̄ᵀ] (see the top of this file).
+
+    x̄w_0 = Σ_k Jᵏ P xw_k + J^{r+1} A xw_r gives b_k = W_k + Fᵀ b_{k+1} with W_k = Pᵀ (Jᵀ)ᵏ, and W_r also carrying
+    Aᵀ (Jᵀ)^{r+1}; then a_k = (Fᵀ)ᵏ b_0 and c = A^{r+1} X₀ (Fᵀ)^{r+1} b_0.
+    """
+
+    a: list[Matrix]  # k = 0..r
+    b: list[Matrix]  # k = 0..r; b[0] is that of wx_0 itself
+    closing: Matrix  # (Fᵀ)^{r+1} b_0
+    A_tail: Matrix  # A^{r+1}
+
+    def c(self, filt_filt: Matrix) -> Matrix:
+        """Return the coefficient of C."""
+        return self.A_tail @ filt_filt @ self.closing
+
+
+def output_coefficients(params: LDSParams, steady: SteadyState, horizon: int) -> OutputCoefficients:
+    """Unroll the recursions of E[w x̄ᵀ]."""
+    r, FT = horizon, steady.F.T
+    powers_J = _powers(steady.J, r + 1)
+    b: list[Matrix] = [steady.P.T @ power.T for power in powers_J[: r + 1]]
+    b[r] = b[r] + params.A.T @ powers_J[r + 1].T
+    for k in range(r - 1, -1, -1):
+        b[k] = b[k] + FT @ b[k + 1]
+    a = [b[0]]
+    for _ in range(r + 1):
+        a.append(FT @ a[-1])
+    return OutputCoefficients(a[:-1], b, a[-1], np.linalg.matrix_power(params.A, r + 1))
+
+
 def asos(params: LDSParams, steady: SteadyState, moments: Moments, *, horizon: int) -> Statistics:
     """Compute the second-order statistics. 2 · horizon products with Ψ_k, O(horizon (n h² + h³)) besides.
 
@@ -62,24 +98,23 @@ def asos(params: LDSParams, steady: SteadyState, moments: Moments, *, horizon: i
         moments: Ψ_1..Ψ_R with R ≥ horizon.
         horizon: r, the last lag taken from the data.
     """
-    r, A, F = horizon, params.A, steady.F
-    powers_F = _powers(F, r + 1)
+    F, KT = steady.F, steady.KT
+    coefficients = output_coefficients(params, steady, horizon)
+    Y = moments.lag0(KT)
+    shadows: list[Matrix] = [KT.T @ Y]  # K Ψ_k Kᵀ
+    obs_smooth: Matrix = Y @ coefficients.a[0]
+    for k in range(1, horizon + 1):
+        Y = moments.lags[k - 1].matmat(KT)
+        shadows.append(KT.T @ Y)
+        obs_smooth += Y @ coefficients.a[k]
+        obs_smooth += moments.lags[k - 1].rmatmat(KT) @ coefficients.b[k]
 
-    # Ψ_k Kᵀ, k = 0..r: their h x h shadows K Ψ_k Kᵀ, and Σ_k Ψ_k Kᵀ (Fᵀ)ᵏ, the data's part of wx_0
-    shadows: list[Matrix] = []
-    obs_filt = np.zeros_like(steady.KT)
-    for k in range(r + 1):
-        Y = moments.lag0(steady.KT) if k == 0 else moments.lags[k - 1].matmat(steady.KT)
-        shadows.append(steady.KT.T @ Y)
-        obs_filt += Y @ powers_F[k].T
-
-    tail = steady.KC @ np.linalg.matrix_power(A, r + 1)  # K wx_{r+1} = tail · X₀
-    filt_filt = _filter_covariance(F, powers_F[r + 1], tail, shadows)
+    tail = steady.KC @ coefficients.A_tail  # K wx_{r+1} = tail · X₀
+    filt_filt = _filter_covariance(F, np.linalg.matrix_power(F, horizon + 1), tail, shadows)
     gain_obs_filt = _gain_times_obs_filt(F, tail @ filt_filt, shadows)  # K wx_k, k = 0..r
-    obs_filt += params.C @ (np.linalg.matrix_power(A, r + 1) @ filt_filt @ powers_F[r + 1].T)
+    obs_smooth += params.C @ coefficients.c(filt_filt)
 
-    obs_smooth = _obs_smooth(params, steady, moments, obs_filt, r)
-    smooth_filt_0, smooth_filt_1 = _smooth_filt(A, steady, filt_filt, gain_obs_filt)
+    smooth_filt_0, smooth_filt_1 = _smooth_filt(params.A, steady, filt_filt, gain_obs_filt)
     J, P = steady.J, steady.P
     smooth_smooth = symmetric(solve_lyapunov(J, symmetric(J @ smooth_filt_1 @ P.T + P @ smooth_filt_0.T)))
     smooth_next = smooth_smooth @ J.T + smooth_filt_1 @ P.T
@@ -90,7 +125,7 @@ def asos(params: LDSParams, steady: SteadyState, moments: Moments, *, horizon: i
         smooth_next=smooth_next,
         obs_smooth=obs_smooth,
         gain_obs_filt=gain_obs_filt[1],
-        log_likelihood=_log_likelihood(A, steady, moments, filt_filt, gain_obs_filt[1]),
+        log_likelihood=_log_likelihood(params.A, steady, moments, filt_filt, gain_obs_filt[1]),
     )
 
 
@@ -114,23 +149,6 @@ def _gain_times_obs_filt(F: Matrix, closing: Matrix, shadows: list[Matrix]) -> l
     for shadow in reversed(shadows):
         result.append(result[-1] @ F.T + shadow)
     return result[:0:-1]
-
-
-def _obs_smooth(params: LDSParams, steady: SteadyState, moments: Moments, obs_filt: Matrix, r: int) -> Matrix:
-    """Return (x̄w_0)ᵀ = wx_0 V_0 + Σ_{k=1..r} Ψ_kᵀ Kᵀ V_k.
-
-    Unrolling the two recursions, x̄w_0 = Σ_k Jᵏ P xw_k + J^{r+1} A xw_r, gives V_k = W_k + Fᵀ V_{k+1} with
-    W_k = Pᵀ (Jᵀ)ᵏ, and W_r also carrying Aᵀ (Jᵀ)^{r+1}.
-    """
-    powers_J = _powers(steady.J, r + 1)
-    weights = [steady.P.T @ power.T for power in powers_J[: r + 1]]
-    weights[r] = weights[r] + params.A.T @ powers_J[r + 1].T
-    for k in range(r - 1, -1, -1):
-        weights[k] = weights[k] + steady.F.T @ weights[k + 1]
-    result: Matrix = obs_filt @ weights[0]
-    for k in range(1, r + 1):
-        result += moments.lags[k - 1].rmatmat(steady.KT) @ weights[k]
-    return result
 
 
 def _smooth_filt(

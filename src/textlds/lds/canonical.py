@@ -1,0 +1,84 @@
+"""The coordinates of inference, in which one matrix does everything.
+
+Choose T with T Σ_filt Tᵀ = I and T Σ_pred Tᵀ = diag(s), s ≥ 1, largest first (simultaneous diagonalisation; unique up
+to signs, which are fixed). In the coordinates T x, with φ = 1/s:
+
+    CᵀD⁺C = diag(1 − φ)          I − K C = diag(φ)          F = diag(φ) A          J = Fᵀ = Aᵀ diag(φ)
+
+    filter     p_t = A x̂_{t−1},      x̂_t = φ ∘ p_t + k(w_t)
+    smoother   x̄_t = x̂_t + Aᵀ (φ ∘ (x̄_{t+1} − p_{t+1}))
+
+Two products with one h x h matrix a token, instead of three with three matrices; ‖F‖₂ < 1, so a sequence may be entered
+anywhere after b tokens of warm-up with a relative error of at most ‖F‖₂ᵇ. The coordinates do not depend on those that
+the parameters came in, so neither does anything that is computed in them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from textlds.lds.params import LDSParams
+from textlds.lds.steady import SteadyState
+from textlds.linalg.psd import sqrt_and_inverse, symmetric
+from textlds.linalg.types import Matrix, Vector
+
+
+@dataclass(frozen=True)
+class CanonicalSystem:
+    """A steady-state filter and smoother in the coordinates of inference.
+
+    Attributes:
+        T: (h, h); x_canonical = T x.
+        A: Transition matrix.
+        shrink: φ, the diagonal of I − K C, in (0, 1].
+        cov_stationary: Unconditional covariance of the state.
+        logdet_D: log det D relative to the static model.
+    """
+
+    T: Matrix
+    A: Matrix
+    shrink: Vector
+    cov_stationary: Matrix
+    logdet_D: float
+
+    @property
+    def contraction(self) -> float:
+        """‖F‖₂: the factor by which the filter forgets, at least, at every token."""
+        return float(np.linalg.norm(self.shrink[:, None] * self.A, 2))
+
+    @property
+    def logdet_S(self) -> float:
+        """log det S relative to the static model: log det D − Σ log φ, since I + Σ_pred CᵀD⁺C = diag(s)."""
+        return self.logdet_D - float(np.sum(np.log(self.shrink)))
+
+    @property
+    def Q(self) -> Matrix:
+        """Innovation covariance, Σ_pred − A Σ_filt Aᵀ = diag(s) − A Aᵀ."""
+        return np.diag(1 / self.shrink) - self.A @ self.A.T
+
+
+def canonical_system(params: LDSParams, steady: SteadyState, null: Vector) -> tuple[CanonicalSystem, Matrix]:
+    """Change to the coordinates of inference. O(V h² + h³).
+
+    Returns:
+        The system, and the gains k(w) = K (e_w / m_w − m) of every word, (V, h).
+    """
+    _, inverse_root = sqrt_and_inverse(steady.cov_filt)
+    values, vectors = np.linalg.eigh(symmetric(inverse_root @ steady.cov_pred @ inverse_root))
+    values, vectors = values[::-1], vectors[:, ::-1]
+    T = vectors.T @ inverse_root
+    # K m = 0 for the full and spherical kinds of noise, not for the others
+    weights = np.divide(1.0, null, out=np.zeros_like(null), where=null > 0)
+    gains = (steady.KT * weights[:, None] - null @ steady.KT) @ T.T
+    signs = np.where(gains[np.argmax(np.abs(gains), axis=0), np.arange(len(T))] < 0, -1.0, 1.0)
+    moved = params.transformed(signs[:, None] * T)
+    system = CanonicalSystem(
+        T=signs[:, None] * T,
+        A=moved.A,
+        shrink=1 / np.maximum(values, 1.0),
+        cov_stationary=moved.cov_stationary(),
+        logdet_D=steady.precision.logdet,
+    )
+    return system, gains * signs

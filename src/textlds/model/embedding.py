@@ -1,0 +1,123 @@
+"""From posterior means to token vectors.
+
+A token's vector is made of parts, side by side. Each is whitened by its own second moment over the corpus, which ASOS
+gave, and projected on the unit sphere; distances in the raw state mean nothing, because the likelihood does not change
+under any linear map of it.
+
+    state   x̄_t             what the whole sequence says of this position (with method="filter": x̂_t)
+    left    p_t = A x̂_{t−1}   what the words to the left predict
+    word    k(w_t)          what the word brings by itself, whatever the context
+    right   x̄_t − x̂_t        what the words to the right add
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textlds.errors import ArgumentError
+from textlds.linalg.psd import sqrt_and_inverse
+from textlds.linalg.types import Matrix, Vector
+from textlds.model.engine import Consumer, Engine, Index, Method, Posterior
+from textlds.model.kernels import unpack_on_sphere
+
+Array = NDArray[Any]
+Part = Literal["state", "left", "word", "right"]
+PARTS: tuple[Part, ...] = get_args(Part)
+METHODS: tuple[Method, ...] = get_args(Method)
+
+
+@dataclass(frozen=True)
+class PosteriorMoments:
+    """Second moments of the posterior means over the corpus, in the coordinates of the parameters.
+
+    Attributes:
+        filt_filt: E[x̂ x̂ᵀ].
+        smooth_filt: E[x̄ x̂ᵀ].
+        smooth_smooth: E[x̄ x̄ᵀ].
+    """
+
+    filt_filt: Matrix
+    smooth_filt: Matrix
+    smooth_smooth: Matrix
+
+
+class EmbeddingSpace:
+    """Turns posteriors into unit vectors."""
+
+    def __init__(self, engine: Engine, moments: PosteriorMoments, frequencies: Vector) -> None:
+        self._engine = engine
+        system, T = engine.system, engine.system.T
+        filt, cross, smooth = (T @ m @ T.T for m in (moments.filt_filt, moments.smooth_filt, moments.smooth_smooth))
+        self._second_moments: dict[str, Matrix] = {
+            "state": smooth,
+            "filter": filt,
+            "left": system.A @ filt @ system.A.T,
+            "right": smooth - cross - cross.T + filt,
+            "word": (frequencies[:, None] * engine.gains).T @ engine.gains,
+        }
+        self._whiteners: dict[str, Array] = {}
+
+    def whitener(self, part: str) -> Array:
+        """Return E[y yᵀ]^-½ of a part, (h, h)."""
+        if part not in self._whiteners:
+            _, inverse = sqrt_and_inverse(self._second_moments[part], floor=1e-8)
+            self._whiteners[part] = np.ascontiguousarray(inverse, self._engine.dtype)
+        return self._whiteners[part]
+
+    @cached_property
+    def words(self) -> Array:
+        """The "word" part of every word, (V, h), each of length one (or zero for a word without a gain)."""
+        return on_sphere(self._engine.gains @ self.whitener("word"))
+
+    def writer(self, parts: Sequence[Part], method: Method, ids: NDArray[np.int32], out: Array) -> Consumer:
+        """Return a consumer of posteriors that writes the vectors of ``ids`` into ``out``, (n, parts · h)."""
+        h = len(self._engine.A)
+
+        def consume(posterior: Posterior, rows: Index, places: Index) -> None:
+            for number, part in enumerate(parts):
+                if part == "word":
+                    out[places, number * h : (number + 1) * h] = self.words[ids[places]]
+                else:
+                    name = "filter" if part == "state" and method == "filter" else part
+                    packed = part_means(posterior, part) @ self.whitener(name)
+                    unpack_on_sphere(packed, rows, places, out, number * h)
+
+        return consume
+
+
+def part_means(posterior: Posterior, part: Part) -> Array:
+    """Return the posterior mean that a part is made of."""
+    if part == "left":
+        return posterior.pred
+    if posterior.smooth is None:
+        return posterior.filt
+    return posterior.smooth if part == "state" else posterior.smooth - posterior.filt
+
+
+def check_parts(parts: str | Sequence[str], method: str) -> tuple[Part, ...]:
+    """Validate the ``parts`` and ``method`` arguments of embedding."""
+    names = (parts,) if isinstance(parts, str) else tuple(parts)
+    if method not in METHODS:
+        raise ArgumentError(f"method={method!r} is not one of {', '.join(map(repr, METHODS))}.")
+    if not names:
+        raise ArgumentError(f"parts is empty; name at least one of {', '.join(map(repr, PARTS))}.")
+    for name in names:
+        if name not in PARTS:
+            raise ArgumentError(f"parts={parts!r}: {name!r} is not one of {', '.join(map(repr, PARTS))}.")
+    if len(set(names)) < len(names):
+        raise ArgumentError(f"parts={parts!r} names a part twice.")
+    if method == "filter" and "right" in names:
+        raise ArgumentError("parts: 'right' is what the words to the right add, which method='filter' does not see.")
+    return tuple(name for name in names if name in PARTS)
+
+
+def on_sphere(X: Array) -> Array:
+    """Scale every row to length one; a zero row stays zero."""
+    norms = np.linalg.norm(X, axis=1, keepdims=True)
+    return X / np.where(norms > 0, norms, 1)

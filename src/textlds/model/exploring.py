@@ -1,0 +1,83 @@
+"""What a model has learnt, in words: neighbours, and the transitions of the state."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textlds.corpus.vocabulary import Vocabulary
+from textlds.errors import UnknownWordError
+from textlds.linalg.types import Matrix
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Transition:
+    """One singular vector pair of the transition matrix: A · source = strength · target.
+
+    Attributes:
+        strength: The singular value.
+        source: The words most likely in the right singular vector.
+        target: The words most likely in the left one, to which A leads.
+    """
+
+    strength: float
+    source: list[str]
+    target: list[str]
+
+
+def require_known(vocabulary: Vocabulary, word: str) -> None:
+    """Raise UnknownWordError, with the words it may have been meant for, unless the vocabulary holds the word."""
+    if word in vocabulary:
+        return
+    close = difflib.get_close_matches(word, vocabulary.words[: vocabulary.n_types], n=3, cutoff=0.75)
+    hint = f" Close to it: {', '.join(close)}." if close else ""
+    raise UnknownWordError(
+        f"the word {word!r} is not among the {vocabulary.n_types:,} words of the vocabulary.{hint} "
+        f"Give a context to see what the model makes of it there."
+    )
+
+
+def nearest(vector: Array, vectors: Array, vocabulary: Vocabulary, n: int, *, without: str) -> list[tuple[str, float]]:
+    """Return the n known words whose unit vectors have the largest cosine with ``vector``."""
+    cosines = vectors[: vocabulary.n_types] @ (vector / max(float(np.linalg.norm(vector)), 1e-30))
+    own = vocabulary.id(without)
+    order = np.argsort(-cosines, kind="stable")[: n + 1]
+    return [(vocabulary.words[i], float(cosines[i])) for i in order if i != own][:n]
+
+
+def transitions(A: Matrix, C: Matrix, vocabulary: Vocabulary, n: int, words: int, *, common: Array) -> list[Transition]:
+    """Return the n strongest singular vector pairs of A with the words most likely in each state.
+
+    Args:
+        A: Transition matrix in coordinates with Q = I, in which singular vectors are the same for every fit.
+        C: Output matrix in the same coordinates; (C x)_i is how much a state x speaks for word i, in units of that
+            word's own standard deviation.
+        vocabulary: For the words.
+        n: How many pairs.
+        words: How many words for each state.
+        common: The rows to choose from.
+    """
+    U, strengths, Vt = np.linalg.svd(A)
+    rows = C[common]
+    result = []
+    for i in range(min(n, len(A))):
+        source, target = rows @ Vt[i], rows @ U[:, i]
+        # (v, u) and (−v, −u) are the same pair: take the sign under which the words stand out more
+        if np.sort(source)[-words:].sum() + np.sort(target)[-words:].sum() < -(
+            np.sort(source)[:words].sum() + np.sort(target)[:words].sum()
+        ):
+            source, target = -source, -target
+        result.append(
+            Transition(
+                float(strengths[i]),
+                [vocabulary.words[common[j]] for j in np.argsort(-source, kind="stable")[:words]],
+                [vocabulary.words[common[j]] for j in np.argsort(-target, kind="stable")[:words]],
+            )
+        )
+    return result

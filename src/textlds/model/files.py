@@ -1,0 +1,93 @@
+"""A model as a folder: config.json, model.safetensors, vocabulary.json and history.json."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textlds._version import __version__
+from textlds.corpus.settings import TextSettings
+from textlds.corpus.vocabulary import Vocabulary
+from textlds.errors import ArgumentError, FormatError
+from textlds.lds.noise import NOISE_KINDS, NoiseKind
+from textlds.model.history import History
+from textlds.storage import new_folder, read_arrays, read_config, read_json, write_arrays, write_config, write_json
+
+Array = NDArray[Any]
+ARRAYS, VOCABULARY, HISTORY = "model.safetensors", "vocabulary.json", "history.json"
+
+
+def write_model(
+    path: str | os.PathLike[str],
+    *,
+    arrays: Mapping[str, Array],
+    noise: str,
+    vocabulary: Vocabulary,
+    history: History,
+    force: bool,
+) -> None:
+    """Write a model folder, whole or not at all."""
+    with new_folder(path, force=force) as folder:
+        write_arrays(folder / ARRAYS, arrays)
+        write_json(folder / VOCABULARY, vocabulary.to_json())
+        write_json(folder / HISTORY, history.to_json())
+        content = {
+            "textlds_version": __version__,
+            "state_size": len(arrays["A"]),
+            "vocabulary_size": len(vocabulary),
+            "noise": noise,
+            "text": vocabulary.settings.to_json(),
+        }
+        write_config(folder, kind="model", content=content)
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Array], NoiseKind, Vocabulary, History]:
+    """Read a model folder; anything missing, altered or inconsistent is a FormatError."""
+    config = read_config(path, kind="model")
+    folder = Path(path)
+    for name in (ARRAYS, VOCABULARY, HISTORY):
+        if name not in config["files"]:
+            raise FormatError(f"{folder} is incomplete: its config.json does not list {name}.")
+    try:
+        settings = TextSettings.from_json(config["text"])
+        vocabulary = Vocabulary.from_json(read_json(folder / VOCABULARY), settings)
+        kind, h = str(config["noise"]), int(config["state_size"])
+    except (KeyError, TypeError, ArgumentError) as error:
+        raise FormatError(f"{folder / 'config.json'} is not that of a model: {error}") from error
+    if kind not in NOISE_KINDS:
+        raise FormatError(f"{folder / 'config.json'}: noise {kind!r} is not one of {', '.join(NOISE_KINDS)}.")
+    noise = NOISE_KINDS[NOISE_KINDS.index(kind)]
+    arrays = read_arrays(folder / ARRAYS)
+    _check_arrays(folder / ARRAYS, arrays, noise, h, len(vocabulary))
+    return arrays, noise, vocabulary, History.from_json(read_json(folder / HISTORY))
+
+
+def _check_arrays(path: Path, arrays: Mapping[str, Array], noise: str, h: int, size: int) -> None:
+    expected: dict[str, tuple[tuple[int, ...], str]] = {
+        "A": ((h, h), "float64"),
+        "Q": ((h, h), "float64"),
+        "C": ((size, h), "float32"),
+        "frequencies": ((size,), "float64"),
+        "filt_filt": ((h, h), "float64"),
+        "smooth_filt": ((h, h), "float64"),
+        "smooth_smooth": ((h, h), "float64"),
+    }
+    if noise == "full":
+        expected["noise.M"] = ((h, h), "float64")
+    elif noise != "bohning":
+        expected["noise.d"] = ((size,) if noise == "diagonal" else (1,), "float64")
+    if set(arrays) != set(expected):
+        raise FormatError(f"{path} holds {sorted(arrays)} instead of {sorted(expected)}.")
+    for name, (shape, dtype) in expected.items():
+        array = arrays[name]
+        if array.shape != shape or array.dtype != np.dtype(dtype):
+            raise FormatError(f"{path}: {name} is {array.dtype}{array.shape} instead of {dtype}{shape}.")
+        if not np.isfinite(array).all():
+            raise FormatError(f"{path}: {name} holds values that are not finite.")
+    if (arrays["frequencies"] < 0).any() or abs(float(arrays["frequencies"].sum()) - 1) > 1e-6:
+        raise FormatError(f"{path}: the word frequencies are not a probability distribution.")

@@ -1,0 +1,46 @@
+"""Online filtering: one token in, one vector out, constant memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textlds.corpus.vocabulary import Vocabulary
+from textlds.model.embedding import EmbeddingSpace, Part
+from textlds.model.engine import Engine
+
+Array = NDArray[Any]
+
+
+class TokenStream:
+    """A filter that is fed token by token.
+
+    The vectors are those of ``embed(..., method="filter")`` of the tokens pushed so far.
+    """
+
+    def __init__(self, engine: Engine, space: EmbeddingSpace, vocabulary: Vocabulary, parts: Sequence[Part]) -> None:
+        self._engine, self._space, self._vocabulary, self._parts = engine, space, vocabulary, parts
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything: the next token begins a new text."""
+        self._pred = np.zeros(len(self._engine.A), self._engine.dtype)
+
+    def push(self, token: str) -> Array:
+        """Take one token and return its vector, (d,) float32."""
+        word = self._vocabulary.id(token)
+        filt = self._engine.shrink * self._pred + self._engine.gains[word]
+        vectors = []
+        for part in self._parts:
+            if part == "word":
+                vectors.append(self._space.words[word])
+            else:
+                name, mean = ("filter", filt) if part == "state" else ("left", self._pred)
+                vector = mean @ self._space.whitener(name)
+                norm = np.linalg.norm(vector)
+                vectors.append(vector / norm if norm > 0 else vector)
+        self._pred = self._engine.A @ filt
+        return np.concatenate(vectors)

@@ -1,0 +1,313 @@
+"""TextLDS: a fitted model with its vocabulary, the object that users hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textlds.corpus.encoding import EncodedText, Encoder
+from textlds.corpus.vocabulary import Vocabulary
+from textlds.errors import ArgumentError
+from textlds.lds.canonical import canonical_system
+from textlds.lds.noise import noise_from_arrays
+from textlds.lds.params import LDSParams
+from textlds.lds.steady import steady_state
+from textlds.linalg.sparse import default_threads
+from textlds.linalg.types import Vector
+from textlds.model.embedding import EmbeddingSpace, Part, PosteriorMoments, check_parts, on_sphere
+from textlds.model.engine import Engine, Method, sequence_starts
+from textlds.model.exploring import Transition, nearest, require_known, transitions
+from textlds.model.files import read_model, write_model
+from textlds.model.history import History
+from textlds.model.posterior import SequencePosterior, sequence_posterior
+from textlds.model.scoring import Scores, TokenScores, score_writer
+from textlds.model.streaming import TokenStream
+
+Array = NDArray[Any]
+Text = str | Sequence[str]
+Parts = Part | Sequence[Part]
+Dtype = Literal["float32", "float64"]
+
+_WINDOW = 1 << 17  # tokens that embed() holds at a time
+
+
+@dataclass(frozen=True)
+class TokenVectors:
+    """A text with a vector for each of its tokens.
+
+    Attributes:
+        tokens: The tokens as they stand in the text.
+        vectors: (n, d), d = state_size times the number of parts.
+    """
+
+    tokens: Sequence[str]
+    vectors: Array
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+class TextLDS:
+    """A linear dynamical system fitted to text.
+
+    Get one from :func:`textlds.fit`, :func:`textlds.train` or :func:`textlds.load`.
+
+    Attributes:
+        vocabulary: The words, in the order of the rows of every word-sized array.
+        frequencies: Smoothed frequency of each word, (V,).
+        moments: Second moments of the posterior means over the corpus.
+        history: How the model was learnt.
+    """
+
+    def __init__(
+        self,
+        params: LDSParams,
+        vocabulary: Vocabulary,
+        frequencies: Vector,
+        moments: PosteriorMoments,
+        *,
+        history: History | None = None,
+        tokenizer: Callable[[str], Sequence[str]] | None = None,
+    ) -> None:
+        self._A, self._Q, self._noise = params.A, params.Q, params.noise
+        # rounded once, here, so that a model in memory and the same model from disk agree to the last bit
+        self._C = np.ascontiguousarray(params.C, np.float32)
+        self.vocabulary = vocabulary
+        self.frequencies = frequencies
+        self.moments = moments
+        self.history = history or History()
+        self._encoder = Encoder(vocabulary, tokenizer=tokenizer)
+        self._engines: dict[str, Engine] = {}
+        self._spaces: dict[str, EmbeddingSpace] = {}
+        self._word_terms: Vector | None = None
+
+    def __repr__(self) -> str:
+        return f"TextLDS(state_size={self.state_size}, vocabulary={len(self.vocabulary):,})"
+
+    @property
+    def state_size(self) -> int:
+        """The size of the state, h."""
+        return len(self._A)
+
+    @property
+    def params(self) -> LDSParams:
+        """The parameters A, C, Q and D, in the coordinates in which they were learnt."""
+        return LDSParams(self._A, self._C.astype(np.float64), self._Q, self._noise)
+
+    def embed(
+        self,
+        texts: Iterable[Text],
+        *,
+        method: Method = "smooth",
+        parts: Parts = "state",
+        dtype: Dtype = "float32",
+        threads: int | None = None,
+    ) -> Iterator[TokenVectors]:
+        """Yield the tokens of each text with a vector for each.
+
+        Args:
+            texts: Strings, which are tokenised, or lists of tokens, which are taken as they are. Any iterable will
+                do; it is read as the vectors are taken.
+            method: ``"smooth"``: the whole text counts; ``"filter"``: only what stands before a token, and the token;
+                ``"exact"``: smooth, and exact also at the beginning of a text, where the steady state is approximate.
+            parts: What a vector is made of, side by side: any of ``"state"``, ``"left"``, ``"word"``, ``"right"``.
+            dtype: Of the vectors and of the computation.
+            threads: How many; all cores by default.
+        """
+        names = check_parts(parts, method)
+        _check_texts(texts)
+        engine, space = self._engine(dtype), self._space(dtype)
+        threads = _check_threads(threads)
+
+        def generate() -> Iterator[TokenVectors]:
+            for window in _windows(self._encoder, texts):
+                ids, starts, offsets = _flatten(window)
+                vectors = np.empty((len(ids), len(names) * self.state_size), engine.dtype)
+                engine.run(ids, starts, method, space.writer(names, method, ids, vectors), threads=threads)
+                for text, offset in zip(window, offsets, strict=True):
+                    yield TokenVectors(text.tokens, _visible(vectors, text, offset))
+
+        return generate()
+
+    def log_likelihood(
+        self, texts: Iterable[Text], *, method: Literal["filter", "exact"] = "filter", threads: int | None = None
+    ) -> Scores:
+        """Score every token given the words before it, relative to the static model, in nats.
+
+        The result is a sequence with one :class:`TokenScores` a text; ``float(result)`` is the mean a token.
+
+        Args:
+            texts: Strings or lists of tokens.
+            method: ``"filter"``: the steady-state filter; ``"exact"``: exact also at the beginning of a text.
+            threads: How many; all cores by default.
+        """
+        if method not in ("filter", "exact"):
+            raise ArgumentError(f"method={method!r} is not one of 'filter', 'exact'.")
+        _check_texts(texts)
+        engine = self._engine("float64")
+        if self._word_terms is None:
+            self._word_terms = self._noise.word_terms(self.params.C, np.sqrt(self.frequencies))
+        results: list[TokenScores] = []
+        for window in _windows(self._encoder, texts):
+            ids, starts, offsets = _flatten(window)
+            values = np.empty(len(ids))
+            write = score_writer(engine, self._word_terms, ids, values, exact=method == "exact")
+            engine.run(ids, starts, method, write, threads=_check_threads(threads))
+            for text, offset in zip(window, offsets, strict=True):
+                results.append(TokenScores(text.tokens, _visible(values, text, offset)))
+        return Scores(results)
+
+    def stream(self, *, parts: Parts = "state") -> TokenStream:
+        """Return an online filter: push one token, get its filtered vector; constant memory.
+
+        Args:
+            parts: Any of ``"state"``, ``"left"``, ``"word"``; the words to the right are not known yet.
+        """
+        return TokenStream(
+            self._engine("float32"), self._space("float32"), self.vocabulary, check_parts(parts, "filter")
+        )
+
+    def posterior(self, text: Text, *, method: Literal["smooth", "exact"] = "smooth") -> SequencePosterior:
+        """Return means and covariances of the state at every token of a text, filtered and smoothed.
+
+        They are in the coordinates of inference, in which the steady filtered covariance is the identity.
+
+        Args:
+            text: A string or a list of tokens.
+            method: Steady-state gains, or ``"exact"`` ones.
+        """
+        if method not in ("smooth", "exact"):
+            raise ArgumentError(f"method={method!r} is not one of 'smooth', 'exact'.")
+        return sequence_posterior(self._engine("float64"), self._encoder.encode(text), method)
+
+    def similar(self, word: str, *, context: Text | None = None, n: int = 10) -> list[tuple[str, float]]:
+        """Return the n words most similar to a word, with their cosines.
+
+        Args:
+            word: A word of the vocabulary; with a context, any word that occurs in it.
+            context: A text that holds the word: the words nearest to the word *as it is used there*.
+            n: How many.
+        """
+        if n < 1:
+            raise ArgumentError(f"n={n} must be at least 1.")
+        space = self._space("float32")
+        if context is None:
+            require_known(self.vocabulary, word)
+            return nearest(space.words[self.vocabulary.id(word)], space.words, self.vocabulary, n, without=word)
+        text = self._encoder.encode(context)
+        places = [i for i, token in enumerate(text.tokens) if token == word]
+        if not places:
+            raise ArgumentError(
+                f"the word {word!r} is not a token of the context. Its tokens are: {' '.join(list(text.tokens)[:30])}"
+            )
+        posterior = sequence_posterior(self._engine("float64"), text, "smooth", covariances=False)
+        state = posterior.smooth[places].mean(axis=0).astype(np.float32)
+        whitener = space.whitener("state")
+        words = on_sphere(self._engine("float32").gains @ whitener)
+        return nearest(state @ whitener, words, self.vocabulary, n, without=word)
+
+    def dynamics(self, n: int = 6, *, words: int = 9) -> list[Transition]:
+        """Return the n strongest transitions of the state, as the words likely before and after (the paper's Table 1).
+
+        Args:
+            n: How many singular vector pairs of A.
+            words: How many words for each.
+        """
+        if n < 1 or words < 1:
+            raise ArgumentError(f"n={n} and words={words} must be at least 1.")
+        params = self.params.normalised()
+        known = np.arange(self.vocabulary.n_types)
+        return transitions(params.A, params.C, self.vocabulary, n, words, common=known)
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the model to a folder, whole or not at all; an existing one is only replaced with ``force``."""
+        arrays: dict[str, Array] = {
+            "A": self._A,
+            "C": self._C,
+            "Q": self._Q,
+            "frequencies": self.frequencies,
+            "filt_filt": self.moments.filt_filt,
+            "smooth_filt": self.moments.smooth_filt,
+            "smooth_smooth": self.moments.smooth_smooth,
+            **{f"noise.{name}": array for name, array in self._noise.arrays().items()},
+        }
+        write_model(
+            path, arrays=arrays, noise=self._noise.kind, vocabulary=self.vocabulary, history=self.history, force=force
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, tokenizer: Callable[[str], Sequence[str]] | None = None) -> TextLDS:
+        """Read a model from a folder.
+
+        Args:
+            path: A folder that :meth:`save` wrote.
+            tokenizer: The callable the corpus was tokenised with, if it was not a built-in one.
+        """
+        mapped, kind, vocabulary, history = read_model(path)
+        arrays = {name: np.array(array) for name, array in mapped.items()}  # the files may go away
+        frequencies = arrays["frequencies"]
+        noise_arrays = {name.removeprefix("noise."): a for name, a in arrays.items() if name.startswith("noise.")}
+        noise = noise_from_arrays(kind, noise_arrays, np.sqrt(frequencies))
+        params = LDSParams(arrays["A"], arrays["C"], arrays["Q"], noise)
+        moments = PosteriorMoments(arrays["filt_filt"], arrays["smooth_filt"], arrays["smooth_smooth"])
+        return cls(params, vocabulary, frequencies, moments, history=history, tokenizer=tokenizer)
+
+    def _engine(self, dtype: str) -> Engine:
+        if dtype not in ("float32", "float64"):
+            raise ArgumentError(f"dtype={dtype!r} is not one of 'float32', 'float64'.")
+        if dtype not in self._engines:
+            params = self.params
+            system, gains = canonical_system(params, steady_state(params), np.sqrt(self.frequencies))
+            self._engines[dtype] = Engine(system, gains, np.dtype(dtype).type)
+        return self._engines[dtype]
+
+    def _space(self, dtype: str) -> EmbeddingSpace:
+        if dtype not in self._spaces:
+            self._spaces[dtype] = EmbeddingSpace(self._engine(dtype), self.moments, self.frequencies)
+        return self._spaces[dtype]
+
+
+def _check_texts(texts: Iterable[Text]) -> None:
+    if isinstance(texts, str):
+        raise ArgumentError("texts is a single string; give a list of texts, such as [text].")
+
+
+def _check_threads(threads: int | None) -> int:
+    if threads is not None and threads < 1:
+        raise ArgumentError(f"threads={threads} must be at least 1.")
+    return threads or default_threads()
+
+
+def _windows(encoder: Encoder, texts: Iterable[Text]) -> Iterator[list[EncodedText]]:
+    """Encode texts and group them into windows of bounded size."""
+    window: list[EncodedText] = []
+    size = 0
+    for text in texts:
+        window.append(encoder.encode(text))
+        size += len(window[-1].ids)
+        if size >= _WINDOW:
+            yield window
+            window, size = [], 0
+    if window:
+        yield window
+
+
+def _flatten(window: list[EncodedText]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+    """Return all ids, where each sequence starts (with the total at the end), and where each text starts."""
+    offsets = sequence_starts([len(text.ids) for text in window])
+    ids = np.concatenate([text.ids for text in window])
+    starts = [text.starts + offset for text, offset in zip(window, offsets[:-1], strict=True)]
+    return ids, np.concatenate([*starts, offsets[-1:]]), offsets[:-1]
+
+
+def _visible(rows: Array, text: EncodedText, offset: int) -> Array:
+    """Return the rows of a text's own tokens, without boundary tokens."""
+    if len(text.positions) == len(text.ids):
+        return rows[offset : offset + len(text.ids)]
+    visible: Array = rows[offset + text.positions]
+    return visible
