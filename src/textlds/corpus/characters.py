@@ -45,17 +45,17 @@ CODE_POINTS: Final = 0x110000
 
 
 class CharacterTable(NamedTuple):
-    """The class of code point c is ``blocks[index[c >> 7] << 7 | c & 127]``.
+    """The class of code point c is ``blocks[block_of[c >> 7] << 7 | c & 127]``.
 
     Attributes:
         version: The Unicode version the table was made from.
-        index: ``(8704,)`` uint8.
+        block_of: ``(8704,)`` uint8.
         blocks: ``(n_blocks * 128,)`` uint8.
         first_byte: ``(256,)`` uint8: the classes of ASCII, and NON_ASCII for the bytes of longer characters.
     """
 
     version: str
-    index: NDArray[np.uint8]
+    block_of: NDArray[np.uint8]
     blocks: NDArray[np.uint8]
     first_byte: NDArray[np.uint8]
 
@@ -80,14 +80,14 @@ def class_of(character: str) -> int:
     """Return the class of one character."""
     table = character_table()
     code = ord(character)
-    block = int(table.index[code >> BLOCK_BITS])
+    block = int(table.block_of[code >> BLOCK_BITS])
     return int(table.blocks[block << BLOCK_BITS | code & ((1 << BLOCK_BITS) - 1)])
 
 
 def ranges(*classes: int) -> str:
     """Return the characters of some classes as the inside of a regular expression's ``[...]``."""
     table = character_table()
-    codes = np.flatnonzero(np.isin(table.blocks.reshape(-1, 128)[table.index].reshape(-1), classes))
+    codes = np.flatnonzero(np.isin(table.blocks.reshape(-1, 128)[table.block_of].reshape(-1), classes))
     breaks = np.flatnonzero(np.diff(codes) > 1)
     firsts = codes[np.concatenate([[0], breaks + 1])]
     lasts = codes[np.concatenate([breaks, [codes.size - 1]])]

@@ -7,7 +7,8 @@ through these. Whoever passes an address sees to it that the memory stays alive 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 from llvmlite import ir
@@ -21,10 +22,7 @@ PADDING = 8  # bytes that may be read after the end of a text: the tail of a wor
 Array = Any  # arrays inside kernels: numba infers dtype and layout
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # numba is untyped
-def byte(typing_context: Any, address: Any, index: Any) -> Any:
-    """Return the byte at ``address + index`` as an int64."""
-
+def _byte(typing_context: Any, address: Any, index: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
         return builder.zext(builder.load(builder.gep(pointer, [arguments[1]])), ir.IntType(64))
@@ -32,10 +30,7 @@ def byte(typing_context: Any, address: Any, index: Any) -> Any:
     return types.int64(types.int64, types.int64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # numba is untyped
-def word(typing_context: Any, address: Any, offset: Any) -> Any:
-    """Return the 8 bytes at ``address + offset``, aligned or not, as an uint64."""
-
+def _word(typing_context: Any, address: Any, offset: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = builder.inttoptr(builder.add(arguments[0], arguments[1]), ir.IntType(64).as_pointer())
         return builder.load(pointer, align=1)
@@ -43,7 +38,14 @@ def word(typing_context: Any, address: Any, offset: Any) -> Any:
     return types.uint64(types.int64, types.int64), generate
 
 
+byte = cast(Callable[[Any, Any], int], intrinsic(_byte))
+"""``byte(address, i)`` is the byte at ``address + i`` as an int64."""
+
+word = cast(Callable[[Any, Any], Any], intrinsic(_word))
+"""``word(address, i)`` is the 8 bytes at ``address + i``, aligned or not, as an uint64."""
+
+
 @kernel
-def address(array: Array) -> int:
+def address(array: Array) -> Any:
     """Return the address of an array's first byte."""
     return np.int64(array.ctypes.data)

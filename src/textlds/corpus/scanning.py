@@ -64,7 +64,7 @@ def flat_characters() -> NDArray[np.uint8]:
     """Return the character table as the one array that kernels take."""
     table = character_table()
     padding = np.zeros(PADDING, np.uint8)
-    return np.concatenate([table.first_byte, table.index, table.blocks, padding])
+    return np.concatenate([table.first_byte, table.block_of, table.blocks, padding])
 
 
 @kernel

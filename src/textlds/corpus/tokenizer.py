@@ -85,21 +85,11 @@ class Workspace:
         # A boundary comes with a newline, or with white space or a 3-byte mark after a token: at most one id a byte.
         positions = np.empty(2 * (n + 1), np.int64) if spans else _NO_SPANS
         state = np.zeros(token_kernel.STATE_SIZE, np.int64)
+        digits, boundaries = DIGITS[settings.digits], BOUNDARIES[settings.boundaries]
+        how = token_kernel.LEARN if learn else token_kernel.LOOK_UP
         while True:
-            status = token_kernel.tokenize(
-                self._buffer,
-                n,
-                mode,
-                DIGITS[settings.digits],
-                BOUNDARIES[settings.boundaries],
-                token_kernel.LEARN if learn else token_kernel.LOOK_UP,
-                flat_characters(),
-                self._scratch,
-                *table.arrays(),
-                state,
-                self._ids,
-                positions,
-            )
+            options = (mode, digits, boundaries, how, flat_characters(), self._scratch)
+            status = token_kernel.tokenize(self._buffer, n, *options, *table.arrays(), state, self._ids, positions)
             if status == token_kernel.DONE:
                 written = int(state[token_kernel.WRITTEN])
                 return self._ids[:written], positions.reshape(-1, 2)[:written]

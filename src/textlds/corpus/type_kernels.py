@@ -21,10 +21,12 @@ _TAIL = np.array([(1 << 8 * k) - 1 for k in range(8)], np.uint64)  # keeps the f
 
 FULL = -1  # no room to add a type: grow the table and call again
 Array = Any  # arrays inside kernels: numba infers dtype and layout
+Integer = Any  # int64 or uint64 inside kernels, as numba infers
+signed: Any = np.int64
 
 
 @kernel
-def hash_bytes(text: int, start: int, end: int) -> np.uint64:
+def hash_bytes(text: int, start: int, end: int) -> Integer:
     """Return the hash of bytes ``start:end``; both halves of it are well mixed."""
     h = np.uint64(end - start) * _FIRST
     while start + 8 <= end:
@@ -38,7 +40,7 @@ def hash_bytes(text: int, start: int, end: int) -> np.uint64:
 
 
 @kernel
-def same_bytes(text: int, start: int, other: int, offset: int, length: int) -> bool:
+def same_bytes(text: int, start: int, other: int, offset: int, length: int) -> Integer:
     """Compare ``length`` bytes of two texts."""
     while length >= 8:
         if word(text, start) != word(other, offset):
@@ -50,18 +52,18 @@ def same_bytes(text: int, start: int, other: int, offset: int, length: int) -> b
 
 
 @kernel
-def find(text: int, start: int, end: int, h: np.uint64, slots: int, mask: int, data: int, offsets: int) -> int:
+def find(text: int, start: int, end: int, h: Integer, slots: int, mask: int, data: int, offsets: int) -> Integer:
     """Return the id of bytes ``start:end``, or ``~slot`` with the slot where it would go. All arrays by address."""
-    slot = np.int64(h & _LOW) & mask
+    slot = signed(h & _LOW) & mask
     tag = h >> _32
     while True:
         entry = word(slots, 8 * slot)
         if entry == np.uint64(0):
             return ~slot
         if entry >> _32 == tag:
-            identifier = np.int64(entry & _LOW) - 1
-            offset = np.int64(word(offsets, 8 * identifier))
-            length = np.int64(word(offsets, 8 * identifier + 8)) - offset
+            identifier = signed(entry & _LOW) - 1
+            offset = signed(word(offsets, 8 * identifier))
+            length = signed(word(offsets, 8 * identifier + 8)) - offset
             if length == end - start and same_bytes(text, start, data, offset, length):
                 return identifier
         slot = (slot + 1) & mask
@@ -69,8 +71,8 @@ def find(text: int, start: int, end: int, h: np.uint64, slots: int, mask: int, d
 
 @kernel
 def add(
-    text: int, start: int, end: int, h: np.uint64, slot: int, slots: Array, data: Array, offsets: Array, size: Array
-) -> int:
+    text: int, start: int, end: int, h: Integer, slot: int, slots: Array, data: Array, offsets: Array, size: Array
+) -> Integer:
     """Add bytes ``start:end`` at the free slot that :func:`find` gave; return the new id, or FULL."""
     n = size[0]
     offset = offsets[n]
@@ -97,7 +99,7 @@ def add_many(
     offsets: Array,
     counts: Array,
     size: Array,
-) -> int:
+) -> Integer:
     """Add strings ``first..`` of ``buffer`` (string k is ``bounds[k]:bounds[k + 1]``), each ``weights[k]`` times.
 
     ``weights`` may have one entry for all. Returns how many strings are done; fewer than all means FULL.
@@ -122,7 +124,7 @@ def rebuild(slots: Array, data: Array, offsets: Array, n: int) -> None:
     text, mask = address(data), slots.size - 1
     for identifier in range(n):
         h = hash_bytes(text, offsets[identifier], offsets[identifier + 1])
-        slot = np.int64(h & _LOW) & mask
+        slot = signed(h & _LOW) & mask
         while slots[slot] != np.uint64(0):
             slot = (slot + 1) & mask
         slots[slot] = (h >> _32) << _32 | np.uint64(identifier + 1)

@@ -66,6 +66,7 @@ class TypeTable:
     def add_bytes(self, buffer: Bytes, bounds: Ints, weights: Ints) -> NDArray[np.int32]:
         """Count string k, ``buffer[bounds[k]:bounds[k + 1]]``, ``weights[k]`` times and return the ids."""
         ids = np.empty(bounds.size - 1, np.int32)
+        buffer = padded(buffer, int(bounds[-1]))
         done = 0
         while True:
             done = type_kernels.add_many(buffer, bounds, weights, done, ids, *self.arrays())
@@ -76,8 +77,6 @@ class TypeTable:
     def merge(self, other: TypeTable) -> NDArray[np.int32]:
         """Add the types and counts of ``other`` and return its ids' ids here, ``(len(other),)``."""
         data, offsets = other.word_bytes()
-        if len(other) == 0:
-            return np.empty(0, np.int32)
         return self.add_bytes(data, offsets, other.counts)
 
     @classmethod
@@ -88,8 +87,7 @@ class TypeTable:
             raise ArgumentError(f"{len(words)} words need as many counts, not an array of {weights.shape}.")
         table = cls()
         buffer, bounds = pack(words)
-        if len(words):
-            table.add_bytes(buffer, bounds, weights)
+        table.add_bytes(buffer, bounds, weights)
         return table
 
     @classmethod
@@ -100,7 +98,7 @@ class TypeTable:
             result.merge(table)
         return result
 
-    def arrays(self) -> tuple[Any, ...]:
+    def arrays(self) -> tuple[NDArray[np.uint64], Bytes, Ints, Ints, Ints]:
         """Return ``(slots, data, offsets, counts, size)`` as kernels take them."""
         return self.slots, self.data, self.offsets, self.all_counts, self.size
 
@@ -128,6 +126,11 @@ def pack(words: Sequence[str]) -> tuple[Bytes, Ints]:
     return np.frombuffer(bytearray(b"".join([*encoded, bytes(PADDING)])), np.uint8), bounds
 
 
+def padded(buffer: Bytes, used: int) -> Bytes:
+    """Return ``buffer`` itself, or a copy, such that kernels may read PADDING bytes after the first ``used``."""
+    return buffer if buffer.size >= used + PADDING else _extended(buffer[:used], used + PADDING)
+
+
 def _extended(array: NDArray[Any], size: int) -> NDArray[Any]:
     result = np.zeros(size, array.dtype)
     result[: array.size] = array
@@ -138,6 +141,5 @@ def _restore(data: bytes, lengths: NDArray[np.int32], counts: Ints) -> TypeTable
     bounds = np.zeros(lengths.size + 1, np.int64)
     np.cumsum(lengths, out=bounds[1:])
     table = TypeTable()
-    if lengths.size:
-        table.add_bytes(np.frombuffer(bytearray(data + bytes(PADDING)), np.uint8), bounds, np.array(counts, np.int64))
+    table.add_bytes(np.frombuffer(bytearray(data + bytes(PADDING)), np.uint8), bounds, np.array(counts, np.int64))
     return table
