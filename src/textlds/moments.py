@@ -154,9 +154,10 @@ def word_moments(
     for k, matrix in enumerate(lags, start=1):
         total = float(matrix.sum(dtype=np.float64))
         if total <= 0:
+            shorter = f"are shorter than max_lag={len(lags)}. Count with max_lag={k - 1}, or with boundaries='none'."
+            alone = "hold a single word each. Count with boundaries='none'."
             raise CountsError(
-                f"no two words stand {k} positions apart in these counts: the texts are shorter than "
-                f"max_lag={len(lags)}. Count with max_lag={k - 1}, or with boundaries='none'."
+                f"no two words stand {k} positions apart in these counts: the texts {shorter if k > 1 else alone}"
             )
         later = np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel() / total
         earlier = np.asarray(matrix.sum(axis=0, dtype=np.float64)).ravel() / total

@@ -16,7 +16,11 @@ from textlds.linalg.types import Matrix
 
 _MAX_DOUBLINGS = 60  # 2⁶⁰ plain steps; only a spectral radius of one to working precision needs more
 
+# An iterate that overflows is reported as a ConvergenceError; numpy's warnings on the way there say nothing more.
+_quiet = np.errstate(over="ignore", invalid="ignore")
 
+
+@_quiet
 def solve_lyapunov(A: Matrix, S: Matrix, *, tolerance: float = 1e-15) -> Matrix:
     """Solve X = A X Aᵀ + S for ρ(A) < 1 (Smith's squared method; S need not be symmetric).
 
@@ -37,6 +41,7 @@ def solve_lyapunov(A: Matrix, S: Matrix, *, tolerance: float = 1e-15) -> Matrix:
     )
 
 
+@_quiet
 def solve_riccati(A: Matrix, R: Matrix, Q: Matrix, *, tolerance: float = 1e-14) -> Matrix:
     """Solve the filtering Riccati equation X = A (X⁻¹ + R)⁻¹ Aᵀ + Q, R and Q positive semidefinite.
 

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from oracles.sparse_twin import gather_twin, transpose_twin
+from textlds.linalg.sparse import SparseMatrix, default_threads
+
+# Widths on both sides of one block of columns (64 of float64, 128 of float32) and of two.
+WIDTHS = [1, 5, 64, 65, 129, 200, 300]
+
+
+def counts_matrix(seed, shape=(40, 30), density=0.2, dtype=np.uint32):
+    """Return counts with empty rows, empty columns, and one row far longer than the others."""
+    rng = np.random.default_rng(seed)
+    dense = rng.integers(1, 1000, shape) * (rng.random(shape) < density)
+    dense[3], dense[-1], dense[:, 5] = 0, 0, 0
+    dense[7] = rng.integers(1, 50, shape[1])
+    return sp.csr_array(dense.astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.int64, np.float64])
+def test_products_are_those_of_the_twin(dtype):
+    matrix = counts_matrix(0, dtype=dtype)
+    M = SparseMatrix.from_scipy(matrix)
+    X, Y = np.random.default_rng(1).standard_normal((30, 5)), np.random.default_rng(2).standard_normal((40, 5))
+    arrays = matrix.indptr, matrix.indices, matrix.data
+    np.testing.assert_allclose(M.matmat(X), gather_twin(*arrays, X), rtol=1e-12, atol=1e-9)
+    transposed = sp.csr_array(matrix.T.tocsr())
+    expected = gather_twin(transposed.indptr, transposed.indices, transposed.data, Y)
+    np.testing.assert_allclose(M.rmatmat(Y), expected, rtol=1e-12, atol=1e-9)
+
+
+def test_transpose_is_that_of_the_twin():
+    matrix = counts_matrix(3)
+    M = SparseMatrix.from_scipy(matrix)
+    T = M.transpose()
+    assert T.shape == (30, 40)
+    rows = transpose_twin(matrix.indptr, matrix.indices, matrix.data, 30)
+    for j, row in enumerate(rows):
+        own = slice(T.indptr[j], T.indptr[j + 1])
+        assert list(zip(T.indices[own].tolist(), T.data[own].tolist(), strict=True)) == row
+    assert T.data.dtype == matrix.data.dtype
+    assert M.transpose() is T  # built once
+
+
+@pytest.mark.parametrize("panel", [np.float32, np.float64])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_both_directions_against_dense(panel, width):
+    matrix = counts_matrix(4)
+    M, dense = SparseMatrix.from_scipy(matrix), matrix.toarray().astype(np.float64)
+    rng = np.random.default_rng(width)
+    X, Y = rng.standard_normal((30, width)).astype(panel), rng.standard_normal((40, width)).astype(panel)
+    tolerance = 1e-12 if panel is np.float64 else 3e-6
+    for found, expected in [(M.matmat(X), dense @ X), (M.rmatmat(Y), dense.T @ Y)]:
+        assert found.dtype == panel
+        assert np.max(np.abs(found - expected)) <= tolerance * np.max(np.abs(expected))
+
+
+@pytest.mark.parametrize("panel", [np.float32, np.float64])
+def test_the_number_of_threads_does_not_change_a_bit(panel):
+    matrix = counts_matrix(5, shape=(500, 300), density=0.1)
+    X = np.random.default_rng(0).standard_normal((300, 70)).astype(panel)
+    Y = np.random.default_rng(1).standard_normal((500, 70)).astype(panel)
+    one = SparseMatrix.from_scipy(matrix, threads=1)
+    for threads in (2, 3, 7):
+        many = SparseMatrix.from_scipy(matrix, threads=threads)
+        assert many.matmat(X).tobytes() == one.matmat(X).tobytes()
+        assert many.rmatmat(Y).tobytes() == one.rmatmat(Y).tobytes()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_cover_every_row_once(threads):
+    for matrix in (counts_matrix(6), sp.csr_array((8, 3), dtype=np.uint32), counts_matrix(7, shape=(9, 9))):
+        parts = SparseMatrix.from_scipy(matrix, threads=threads)._parts()
+        assert [row for first, last in parts for row in range(first, last)] == list(range(matrix.shape[0]))
+
+
+def test_layout_of_the_panel_does_not_matter():
+    M = SparseMatrix.from_scipy(counts_matrix(8))
+    X = np.random.default_rng(0).standard_normal((30, 12))
+    expected = M.matmat(X)
+    np.testing.assert_array_equal(M.matmat(np.asfortranarray(X)), expected)
+    np.testing.assert_array_equal(M.matmat(np.hstack([X, X])[:, :12]), expected)
+
+
+def test_empty_matrices_and_panels():
+    M = SparseMatrix.from_scipy(sp.csr_array((6, 4), dtype=np.uint32))
+    assert not M.matmat(np.ones((4, 3))).any()
+    assert not M.rmatmat(np.ones((6, 3))).any()
+    assert M.matmat(np.ones((4, 0))).shape == (6, 0)
+
+
+def test_counts_are_not_rounded_to_the_panel_before_they_are_summed_in_float64():
+    matrix = sp.csr_array(np.array([[2**24 + 1, 1]], np.int64))
+    assert SparseMatrix.from_scipy(matrix).matmat(np.ones((2, 1)))[0, 0] == 2**24 + 2
+
+
+def test_the_counts_are_wrapped_not_copied_and_not_written():
+    matrix = counts_matrix(9)
+    matrix.indptr = matrix.indptr.astype(np.int64)
+    M = SparseMatrix.from_scipy(matrix)
+    assert np.shares_memory(M.data, matrix.data)
+    assert np.shares_memory(M.indices, matrix.indices)
+    assert matrix.data.flags.writeable  # only our view of it is read-only
+
+
+def test_default_threads_is_positive():
+    assert default_threads() >= 1
