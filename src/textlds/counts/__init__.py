@@ -1,1 +1,6 @@
-"""Lagged co-occurrence counts: the only thing learning ever sees of a corpus."""
+"""Exact counts of words at each distance, and the one-pass counter that makes them."""
+
+from textlds.counts.algebra import Pruned, combine
+from textlds.counts.lagcounts import LagCounts
+
+__all__ = ["LagCounts", "Pruned", "combine"]

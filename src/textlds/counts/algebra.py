@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -20,12 +18,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from textlds.corpus.vocabulary import Vocabulary
+from textlds.counts.arrays import I32
 from textlds.counts.blocks import Segments, Sink, merge, scale, sum_segments
 from textlds.counts.lagcounts import LagCounts
+from textlds.counts.plan import available_workers
 from textlds.counts.sinks import CsrSource, MemorySink
 from textlds.errors import ArgumentError, CountsError
-
-I32, I64 = NDArray[np.int32], NDArray[np.int64]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,13 +57,13 @@ def combine(counts: Sequence[LagCounts], weights: Sequence[float]) -> LagCounts:
     _check_not_negative(unigrams, vocabulary)
     max_lag = counts[0].max_lag
     sink = _NonNegative(MemorySink(len(vocabulary), max_lag), vocabulary, max_lag)
-    merge([CsrSource(c.lags) for c in counts], weights, max_lag=max_lag, workers=_threads(), sink=sink)
+    merge([CsrSource(c.lags) for c in counts], weights, max_lag=max_lag, workers=available_workers(), sink=sink)
     return LagCounts(vocabulary, unigrams, sink.memory.lags())
 
 
 def prune(counts: LagCounts, min_count: float) -> Pruned:
     """Drop pairs with fewer than ``min_count`` occurrences at a lag; unigrams and vocabulary stay."""
-    if not isinstance(min_count, Real) or not min_count >= 1:
+    if not _is_number(min_count) or not min_count >= 1:
         raise ArgumentError(f"min_count={min_count!r} must be a number of at least 1.")
     kept, pairs, occurrences = [], [], []
     for matrix in counts.lags:
@@ -83,12 +81,14 @@ def prune(counts: LagCounts, min_count: float) -> Pruned:
 def shrink(counts: LagCounts, vocab_size: int) -> LagCounts:
     """Keep the ``vocab_size`` most frequent types and fold the others exactly into their unknown classes."""
     old = counts.vocabulary
-    if not isinstance(vocab_size, Integral) or vocab_size < 1:
+    if not _is_number(vocab_size) or vocab_size < 1 or vocab_size != int(vocab_size):
         raise ArgumentError(f"vocab_size={vocab_size!r} must be an integer of at least 1.")
     if vocab_size >= old.n_types:
         return counts
-    types = old.words[: old.n_types]
-    new = Vocabulary.learn(types, counts.unigrams[: old.n_types], vocab_size=int(vocab_size), settings=old.settings)
+    occurrences = counts.unigrams[: old.n_types]
+    if not counts.exact:  # only the order matters, and fractions have none as integers
+        occurrences = np.unique(occurrences, return_inverse=True)[1] + 1
+    new = Vocabulary.learn(old.words[: old.n_types], occurrences, vocab_size=int(vocab_size), settings=old.settings)
     return fold(counts, new, _rows_in(old, new))
 
 
@@ -125,7 +125,7 @@ def _fold_lag(lag: int, matrix: sp.csr_array, new_rows: I32, n_new: int, sink: S
             values=scale(part.data, 1),
         )
 
-    sum_segments(lag, sizes, segments, n_columns=n_new, workers=_threads(), sink=sink)
+    sum_segments(lag, sizes, segments, n_columns=n_new, workers=available_workers(), sink=sink)
 
 
 def _align(counts: Sequence[LagCounts], weights: Sequence[float]) -> tuple[Vocabulary, Sequence[LagCounts]]:
@@ -198,10 +198,10 @@ def _check_compatible(counts: Sequence[LagCounts]) -> None:
 
 
 def _checked_weight(weight: float) -> int | float:
-    if not isinstance(weight, Real) or not math.isfinite(weight):
+    if not _is_number(weight) or not math.isfinite(weight):
         raise ArgumentError(f"weight={weight!r} must be a finite number.")
-    return int(weight) if isinstance(weight, Integral) else float(weight)
+    return int(weight) if isinstance(weight, (int, np.integer)) else float(weight)
 
 
-def _threads() -> int:
-    return os.process_cpu_count() or 1 if hasattr(os, "process_cpu_count") else os.cpu_count() or 1
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating))

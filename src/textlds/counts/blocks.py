@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textlds.counts import kernels
+from textlds.counts.arrays import I32, I64, U32
 
-I32, I64 = NDArray[np.int32], NDArray[np.int64]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -146,7 +146,7 @@ def count_block(
     return occurrences
 
 
-_Buffer = tuple[I32, NDArray[np.uint32]]
+_Buffer = tuple[I32, U32]
 
 
 class _Buffers:
@@ -241,14 +241,14 @@ def sum_segments(
         if not hasattr(local, "scratch"):
             local.scratch = Scratch(1, n_columns, dtype)
         scratch = local.scratch
-        columns = np.empty(len(parts.columns), np.int32)
-        values = np.empty(len(parts.columns), dtype)
+        columns = np.empty((1, len(parts.columns)), np.int32)
+        values = np.empty((1, len(parts.columns)), dtype)
         lengths = np.empty(span[1] - span[0], np.int64)
         n = kernels.merge_rows(
             parts.first, parts.begins, parts.ends, parts.columns, parts.values,
-            scratch.totals[0], scratch.bits[0], scratch.tops[0], columns, values, lengths,
+            scratch.totals, scratch.bits, scratch.tops, columns, values, lengths,
         )  # fmt: skip
-        return RowRange(lag, lengths, columns[:n], values[:n])
+        return RowRange(lag, lengths, columns[0, :n], values[0, :n])
 
     with ThreadPoolExecutor(workers) as pool:
         for _, rows in in_order(pool, workers, add, spans(row_sizes, entries)):

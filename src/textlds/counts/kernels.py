@@ -16,14 +16,17 @@ Streams of rows (int32) hold row numbers and STOP, which no window crosses. Ever
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from textlds.compiled import kernel
+from textlds.counts.arrays import I32, I64, U32, U64, Flags
 
 STOP = -1  # in a stream of rows: no window crosses this position
 BLOCK = 64  # positions gathered before they are added: R x 64 x 4 bytes stay in the first-level cache
@@ -31,19 +34,16 @@ BLOCK = 64  # positions gathered before they are added: R x 64 x 4 bytes stay in
 # What the last item of a stream was, so that the next piece of it can go on (see `to_rows`).
 AFTER_STOP, AFTER_TOKEN, AFTER_BOUNDARY_TOKEN = 0, 1, 2
 
-I32, I64, U32, U64 = NDArray[np.int32], NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint64]
 
-
-@intrinsic  # type: ignore[untyped-decorator]
-def trailing_zeros(context: Any, word: Any) -> Any:
-    """Number of zero bits below the lowest set bit of a uint64 that is not zero: one instruction."""
-
+def _trailing_zeros(context: Any, word: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        from llvmlite import ir
-
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
     return types.uint64(types.uint64), generate
+
+
+trailing_zeros = cast(Callable[[Any], Any], intrinsic(_trailing_zeros))
+"""Number of zero bits below the lowest set bit of a uint64 that is not zero: one instruction."""
 
 
 @kernel
@@ -91,6 +91,16 @@ def count_boundaries(ids: I32, after_token: bool) -> tuple[int, bool]:
             runs += 1
         after_token = ids[t] >= 0
     return runs, after_token
+
+
+@kernel
+def in_share(types: NDArray[np.uint8], offsets: I64, share: int, shares: int, chosen: Flags) -> None:
+    """Mark the types whose hash falls into one of ``shares`` equal parts, whatever table they stand in."""
+    for i in range(offsets.size - 1):
+        h = np.uint64(0xCBF29CE484222325)  # FNV-1a
+        for b in range(offsets[i], offsets[i + 1]):
+            h = (h ^ np.uint64(types[b])) * np.uint64(0x100000001B3)
+        chosen[i] = (h >> np.uint64(32)) % np.uint64(shares) == np.uint64(share)
 
 
 @kernel
@@ -147,9 +157,9 @@ def count_rows(
             size = min(BLOCK, starts[row + 1] - begin)
             _gather_windows(rows, positions, begin, size, windows)
             for k in range(n_lags):
-                _add_column_block(windows[k], size, totals[k], bits[k], tops[k])
+                _add_block(windows, size, k, totals, bits, tops)
         for k in range(n_lags):
-            end = _emit_row(totals[k], bits[k], tops[k], filled[k], columns[k], values[k])
+            end = _emit_row(totals, bits, tops, k, filled[k], columns, values)
             lengths[k, row - low] = end - filled[k]
             filled[k] = end
     return filled
@@ -174,45 +184,53 @@ def _gather_windows(rows: I32, positions: I32, begin: int, size: int, windows: I
 
 
 @kernel
-def _add_column_block(window: I32, size: int, totals: U32, bits: U64, tops: U64) -> None:
+def _add_block(windows: I32, size: int, lag: int, totals: U32, bits: U64, tops: U64) -> None:
+    """Add the earlier words of a block of positions at one lag.
+
+    The arrays are passed whole: views of one lag would be reference-counted, which measured 20 % slower.
+    """
     one, six, low_bits = np.uint64(1), np.uint64(6), np.uint64(63)
+    k = np.uint64(lag)
     for p in range(size):
-        if window[np.uint64(p)] < 0:
+        row = windows[k, np.uint64(p)]
+        if row < 0:
             continue
-        column = np.uint64(window[np.uint64(p)])
-        before = totals[column]
-        totals[column] = before + np.uint32(1)
+        column = np.uint64(row)
+        before = totals[k, column]
+        totals[k, column] = before + np.uint32(1)
         if before == 0:
             group = column >> six
-            bits[group] |= one << (column & low_bits)
-            tops[group >> six] |= one << (group & low_bits)
+            bits[k, group] |= one << (column & low_bits)
+            tops[k, group >> six] |= one << (group & low_bits)
 
 
 @kernel
-def _emit_row(totals: NDArray[Any], bits: U64, tops: U64, end: int, columns: I32, values: NDArray[Any]) -> int:
+def _emit_row(
+    totals: NDArray[Any], bits: U64, tops: U64, lag: int, end: int, columns: I32, values: NDArray[Any]
+) -> int:
     """Append the touched columns, sorted, and their totals that are not zero; clear what was touched."""
     one, six = np.uint64(1), np.uint64(6)
-    n = np.uint64(end)
-    for t in range(tops.size):
-        top = tops[np.uint64(t)]
+    k, n = np.uint64(lag), np.uint64(end)
+    for t in range(tops.shape[1]):
+        top = tops[k, np.uint64(t)]
         if top == 0:
             continue
-        tops[np.uint64(t)] = 0
+        tops[k, np.uint64(t)] = 0
         while top != 0:
             group = (np.uint64(t) << six) + trailing_zeros(top)
             top &= top - one
-            word = bits[group]
-            bits[group] = 0
+            word = bits[k, group]
+            bits[k, group] = 0
             while word != 0:
                 column = (group << six) + trailing_zeros(word)
                 word &= word - one
-                total = totals[column]
-                totals[column] = 0
+                total = totals[k, column]
+                totals[k, column] = 0
                 if total != 0:
-                    columns[n] = np.int32(column)
-                    values[n] = total
+                    columns[k, n] = np.int32(column)
+                    values[k, n] = total
                     n += one
-    return np.int64(n)
+    return np.int64(n)  # type: ignore[return-value]  # an int inside kernels
 
 
 @kernel
@@ -224,22 +242,23 @@ def merge_rows(
     """Sum segments of sparse rows: row r is the sum of segments first_segment[r]..first_segment[r + 1] - 1.
 
     Segment s is columns[begins[s]:ends[s]] with their values (int64 or float64, any sign, columns in any order).
-    Totals that are zero are left out. Cost: a few nanoseconds an entry, whatever the number of segments.
+    Accumulators and outputs have a first axis of length 1. Totals that are zero are left out.
+    Cost: a few nanoseconds an entry, whatever the number of segments.
 
     Returns:
         Entries written; ``lengths`` (rows,) tells how many each row has.
     """
-    one, six, low_bits = np.uint64(1), np.uint64(6), np.uint64(63)
+    one, six, low_bits, k = np.uint64(1), np.uint64(6), np.uint64(63), np.uint64(0)
     filled = 0
     for row in range(lengths.size):
         for segment in range(first_segment[row], first_segment[row + 1]):
             for e in range(begins[segment], ends[segment]):
                 column = np.uint64(columns[np.uint64(e)])
-                totals[column] += values[np.uint64(e)]
+                totals[k, column] += values[np.uint64(e)]
                 group = column >> six
-                bits[group] |= one << (column & low_bits)
-                tops[group >> six] |= one << (group & low_bits)
-        end = _emit_row(totals, bits, tops, filled, columns_out, values_out)
+                bits[k, group] |= one << (column & low_bits)
+                tops[k, group >> six] |= one << (group & low_bits)
+        end = _emit_row(totals, bits, tops, 0, filled, columns_out, values_out)
         lengths[row] = end - filled
         filled = end
     return filled

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -18,13 +18,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from textlds.counts.arrays import I32, I64
 from textlds.counts.blocks import RowRange
-
-I64 = NDArray[np.int64]
 
 _UINT32_MAX = np.iinfo(np.uint32).max
 _HEADER = 128  # bytes before the data of a streamed safetensors file, two cache lines
-_NAMES = {np.dtype(np.int32): "I32", np.dtype(np.uint32): "U32", np.dtype(np.int64): "I64", np.dtype(np.float64): "F64"}
+_NAMES: dict[np.dtype[Any], str] = {
+    np.dtype(np.int32): "I32",
+    np.dtype(np.uint32): "U32",
+    np.dtype(np.int64): "I64",
+    np.dtype(np.float64): "F64",
+}
 
 
 def narrow(values: NDArray[Any]) -> NDArray[Any]:
@@ -34,7 +38,7 @@ def narrow(values: NDArray[Any]) -> NDArray[Any]:
     return values.astype(np.uint32)
 
 
-def make_csr(pointers: I64, columns: NDArray[np.int32], values: NDArray[Any]) -> sp.csr_array:
+def make_csr(pointers: I64, columns: I32, values: NDArray[Any]) -> sp.csr_array:
     """Wrap a lag's sorted rows as a scipy array without copying columns or values."""
     n_rows = len(pointers) - 1
     index = np.int32 if len(columns) <= np.iinfo(np.int32).max else np.int64
@@ -171,7 +175,7 @@ def values_file(folder: Path, lag: int) -> Path:
 
 
 def _write_all(file: IO[bytes], values: NDArray[Any]) -> None:
-    left = memoryview(np.ascontiguousarray(values).view(np.uint8))
+    left = np.ascontiguousarray(values).view(np.uint8).data
     while left:
         left = left[file.write(left) :]
 
@@ -185,9 +189,9 @@ class CsrSource:
 
     def row_lengths(self, lag: int) -> I64:
         """Number of entries of every row of a lag."""
-        return np.diff(self._lags[lag - 1].indptr).astype(np.int64)
+        return np.asarray(np.diff(self._lags[lag - 1].indptr), np.int64)
 
-    def read(self, lag: int, low: int, high: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    def read(self, lag: int, low: int, high: int) -> tuple[I32, NDArray[Any]]:
         """Columns and values of rows low..high-1."""
         matrix = self._lags[lag - 1]
         part = slice(matrix.indptr[low], matrix.indptr[high])
@@ -197,26 +201,25 @@ class CsrSource:
 class FolderSource:
     """Rows of a folder that a :class:`FolderSink` wrote, read range by range without mapping the files.
 
-    Reading instead of mapping keeps what is resident to the range at hand.
+    Reading instead of mapping keeps what is resident to the range at hand. One lag is read at a time.
     """
 
-    def __init__(self, folder: Path, pointers: I64) -> None:
-        self.n_rows = pointers.shape[1] - 1
-        self._folder, self._pointers = folder, pointers
-        self._dtypes = [_stored_dtype(values_file(folder, k + 1)) for k in range(len(pointers))]
+    def __init__(self, folder: Path, n_rows: int, pointers: Callable[[int], I64]) -> None:
+        self.n_rows = n_rows
+        self._folder, self._read_pointers = folder, pointers
 
     def row_lengths(self, lag: int) -> I64:
-        """Number of entries of every row of a lag."""
-        return np.diff(self._pointers[lag - 1])
+        """Number of entries of every row of a lag; ``read`` is for the same lag until this is called again."""
+        self._pointers = self._read_pointers(lag)
+        self._dtype = _stored_dtype(values_file(self._folder, lag))
+        return np.asarray(np.diff(self._pointers))
 
-    def read(self, lag: int, low: int, high: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    def read(self, lag: int, low: int, high: int) -> tuple[I32, NDArray[Any]]:
         """Read columns and values of rows low..high-1."""
-        begin, end = (int(self._pointers[lag - 1, row]) for row in (low, high))
-        dtype = self._dtypes[lag - 1]
+        begin, end = int(self._pointers[low]), int(self._pointers[high])
+        width = self._dtype.itemsize
         columns = np.fromfile(columns_file(self._folder, lag), np.int32, end - begin, offset=_HEADER + 4 * begin)
-        values = np.fromfile(
-            values_file(self._folder, lag), dtype, end - begin, offset=_HEADER + dtype.itemsize * begin
-        )
+        values = np.fromfile(values_file(self._folder, lag), self._dtype, end - begin, offset=_HEADER + width * begin)
         return columns, values
 
 

@@ -1,0 +1,99 @@
+"""How a memory budget is divided.
+
+The budget is what counting may take on top of what the process holds already. Tokenising and counting follow each
+other, so that each may have nearly all of it; about a quarter is left for the allocator and for what is not
+planned. With w threads, V rows, R lags:
+
+    tokenising   w + 2 pieces in the making, 3 bytes a byte of text; pieces that wait in memory, a third of the budget
+    counting     rows and their index, 8 bytes a token; accumulators, 4 V R w; output buffers, 8 R max(E, V) (w + 1)
+    merging      40 bytes an entry in flight
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+
+from textlds.counts.blocks import RANGE_ENTRIES
+from textlds.errors import ArgumentError
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_MB = 10**6
+_MAX_BLOCK = 2**31 - 2**20  # positions in a block are int32
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """Sizes that keep counting within its budget. None of them changes a single count.
+
+    Attributes:
+        workers: Threads.
+        piece_bytes: Text a piece.
+        held_bytes: Pieces that may wait in memory.
+        block_tokens: Tokens a block; a corpus that fits in one needs no merging.
+        entries: Entries a lag that a thread writes before it hands them over.
+    """
+
+    workers: int
+    piece_bytes: int
+    held_bytes: int
+    block_tokens: int
+    entries: int
+
+
+def parse_memory(memory: str | int) -> int:
+    """Read ``"4GB"``, ``"512MB"``, ``"1.5GiB"`` or a number of bytes."""
+    if isinstance(memory, int) and not isinstance(memory, bool):
+        return memory
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", str(memory), re.IGNORECASE)
+    if not match or match[2].lower() not in _UNITS:
+        raise ArgumentError(
+            f"memory={memory!r} is not an amount such as '4GB', '512MB', '1.5GiB' or bytes as a number."
+        )
+    return int(float(match[1]) * _UNITS[match[2].lower()])
+
+
+def available_workers() -> int:
+    """Return the number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def make_plan(
+    memory: str | int, *, workers: int | None, vocab_size: int, max_lag: int, text_bytes: int | None = None
+) -> Plan:
+    """Divide a budget.
+
+    Args:
+        memory: The budget.
+        workers: Threads, or None for one a core.
+        vocab_size: About V.
+        max_lag: R.
+        text_bytes: Size of the text if it is known: small corpora are cut small enough for all threads to have work.
+
+    Raises:
+        ArgumentError: The budget does not hold the accumulators that this V and R need.
+    """
+    budget = parse_memory(memory)
+    workers = available_workers() if workers is None else workers
+    if workers < 1:
+        raise ArgumentError(f"workers={workers} must be at least 1.")
+    rows = vocab_size + 100
+    fixed = 4 * rows * max_lag * workers + 8 * rows * max_lag * (workers + 1) + 300 * rows
+    needed = max(64 * _MB, 2 * fixed)
+    if budget < needed:
+        raise ArgumentError(
+            f"memory={memory!r} is too little: {vocab_size:,} types, {max_lag} lags and {workers} threads need "
+            f"at least {-(-needed // _MB)}MB. Raise memory (--memory), or lower vocab_size, max_lag or workers."
+        )
+    piece = min(16 * _MB, budget // (16 * (workers + 2)))
+    if text_bytes is not None:
+        piece = min(piece, max(_MB, text_bytes // (4 * workers)))
+    entries = (budget - fixed) // 8 // (8 * max_lag * (workers + 1))
+    return Plan(
+        workers=workers,
+        piece_bytes=max(piece, _MB // 4),
+        held_bytes=budget // 3,
+        block_tokens=min(_MAX_BLOCK, max(1 << 16, (budget * 6 // 10 - fixed) // 8)),
+        entries=min(RANGE_ENTRIES, max(1 << 12, entries)),
+    )
