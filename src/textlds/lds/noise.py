@@ -91,15 +91,17 @@ class FullNoise:
         """Woodbury in h x h; raises NoiseError if D is not positive on the complement of m."""
         G = C.T @ C
         h = len(G)
-        shrunk = np.eye(h) - self.M @ G  # I − M G
-        sign, logdet = np.linalg.slogdet(shrunk)
-        if sign <= 0 or not np.isfinite(logdet):
+        explained = _explained_variance(G, self.M)
+        # the sign of det(I − M G) would not see an even number of negative directions
+        if not explained[-1] < 1:
             raise NoiseError(
-                "the noise covariance D = I − C M Cᵀ is not positive. Raise the pseudocount or lower state_size."
+                "the noise covariance D = I − C M Cᵀ is not positive: an eigenvalue of C M Cᵀ is "
+                f"{explained[-1]:.6g}, and must be below 1. Raise the pseudocount or lower state_size."
             )
-        inverse = np.linalg.solve(shrunk.T, np.eye(h)).T  # (I − M G)⁻¹
+        inverse = np.linalg.solve((np.eye(h) - self.M @ G).T, np.eye(h)).T  # (I − M G)⁻¹
+        logdet = float(np.sum(np.log1p(-explained)))
         trace = float(np.sum((self.M @ G) * inverse.T))
-        return Precision(C @ inverse, symmetric(G @ inverse), float(logdet), trace)
+        return Precision(C @ inverse, symmetric(G @ inverse), logdet, trace)
 
     def transformed(self, inverse: Matrix) -> FullNoise:
         """M → T⁻¹ M T⁻ᵀ, so that C M Cᵀ stays."""
@@ -171,7 +173,7 @@ class DiagonalNoise:
         """D⁻¹ is elementwise."""
         DC = C / self.d[:, None]
         logdet = float(np.sum(np.log(self.d) - np.log(self.static)))
-        return Precision(DC, C.T @ DC, logdet, float(np.sum(self.static / self.d - 1)))
+        return Precision(DC, symmetric(C.T @ DC), logdet, float(np.sum(self.static / self.d - 1)))
 
     def transformed(self, inverse: Matrix) -> DiagonalNoise:
         """D does not involve the state."""
@@ -275,7 +277,13 @@ def explained_variance(C: Matrix, M: Matrix) -> Vector:
 
     They are those of G^½ M G^½, G = CᵀC; D is positive semidefinite on the complement of m iff none exceeds one.
     """
-    values, vectors = np.linalg.eigh(C.T @ C)
+    return _explained_variance(C.T @ C, M)
+
+
+def _explained_variance(G: Matrix, M: Matrix) -> Vector:
+    if not (np.all(np.isfinite(G)) and np.all(np.isfinite(M))):
+        raise NoiseError("the noise covariance D cannot be made positive semidefinite: its estimate is not finite.")
+    values, vectors = np.linalg.eigh(G)
     root = vectors * np.sqrt(np.maximum(values, 0))
     return np.linalg.eigvalsh(symmetric(root.T @ M @ root))
 
@@ -283,6 +291,4 @@ def explained_variance(C: Matrix, M: Matrix) -> Vector:
 def clip_to_psd(C: Matrix, M: Matrix) -> Matrix:
     """Return (1 − α₀) M with the least α₀ for which D = I − m mᵀ − C M Cᵀ is positive (appendix A.1 of the paper)."""
     largest = explained_variance(C, M)[-1]
-    if not np.isfinite(largest):
-        raise NoiseError("the noise covariance D cannot be made positive semidefinite: its estimate is not finite.")
     return M if largest <= 1 - PSD_MARGIN else M * ((1 - PSD_MARGIN) / largest)
