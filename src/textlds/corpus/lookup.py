@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 from textlds.compiled import kernel
 from textlds.corpus.memory import PADDING, address
 from textlds.corpus.scanning import KEEP, flat_characters, needs_normalising, normalised
-from textlds.corpus.token_kernel import ABSENT
 from textlds.corpus.type_kernels import find, hash_bytes
 from textlds.corpus.types import Bytes, Ints, TypeTable, padded
 from textlds.corpus.unknown import class_of_bytes
 
 Array = Any  # arrays inside kernels: numba infers dtype and layout
-Integer = Any  # likewise
 
 
 def rows_of(buffer: Bytes, bounds: Ints, table: TypeTable, n_classes: int, *, digits: int = KEEP) -> NDArray[np.int32]:
@@ -64,32 +62,3 @@ def find_rows(
         h = hash_bytes(text, start, end)
         row = find(text, start, end, h, table_slots, mask, table_data, table_offsets)
         rows[k] = row if row >= 0 else n_types + class_of_bytes(text, start, end, n_classes, chars)
-
-
-@kernel
-def fill_absent(
-    buffer: Array,
-    spans: Array,
-    digits: int,
-    ignored: int,
-    n_types: int,
-    n_classes: int,
-    characters: Array,
-    scratch: Array,
-    ids: Array,
-) -> Integer:
-    """Replace every ABSENT id by the row of its unknown class.
-
-    Returns:
-        0, or the bytes of scratch that a token needs, when it has fewer; call again with more.
-    """
-    buffer_text, spare, chars = address(buffer), address(scratch), address(characters)
-    for k in range(ids.size):
-        if ids[k] == ABSENT:
-            text, start, end = buffer_text, spans[2 * k], spans[2 * k + 1]
-            if needs_normalising(text, start, end, digits, ignored, chars):
-                if 3 * (end - start) + PADDING > scratch.size:
-                    return 3 * (end - start) + PADDING
-                text, start, end = spare, 0, normalised(text, start, end, digits, ignored, chars, scratch)
-            ids[k] = n_types + class_of_bytes(text, start, end, n_classes, chars)
-    return 0

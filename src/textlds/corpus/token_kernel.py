@@ -142,7 +142,8 @@ def tokenize(
     """Write the ids of the tokens in ``buffer[:n]``, which ends with a newline, and BOUNDARY where one stands.
 
     Args:
-        spans: Room for ``2 * ids.size`` byte positions, start and end of every id; or empty if nobody needs them.
+        spans: Room for ``2 * ids.size`` byte positions, start and end of every token (of a boundary its place only);
+            or empty if nobody needs them.
         state: Where to go on; zeros at first.
 
     Returns:
@@ -164,6 +165,8 @@ def tokenize(
         if kind == NEWLINE:
             if (on_line > 0 and boundaries <= SENTENCE) or (on_line == 0 and boundaries == DOCUMENT):
                 ids[written] = BOUNDARY
+                if want_spans:
+                    spans[2 * written] = i
                 written += 1
             on_line = 0
             ending = 0
@@ -211,6 +214,8 @@ def tokenize(
             if ending > 0 and (is_word or not closes_sentence(text, i, end, kind, glued)):
                 if ending == 2 and kind != LOWER:
                     ids[written] = BOUNDARY
+                    if want_spans:
+                        spans[2 * written] = i
                     written += 1
                 ending = 0
             if not is_word:

@@ -27,8 +27,9 @@ how it was cut into chunks of whole lines.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Any, Final, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,12 +39,21 @@ from textlds.corpus.memory import PADDING
 from textlds.corpus.scanning import KEEP, NUM, ZERO, flat_characters
 from textlds.corpus.settings import END, TextSettings
 from textlds.corpus.types import TypeTable
-from textlds.errors import ArgumentError
+from textlds.errors import ArgumentError, MissingExtraError
 
 Ids = NDArray[np.int32]
 Spans = NDArray[np.int64]
 BytesLike = bytes | bytearray | memoryview
-CustomTokenizer = Callable[[str], Sequence[str]]
+
+
+class HuggingFaceTokenizer(Protocol):
+    """What is used of a ``tokenizers.Tokenizer``."""
+
+    def encode(self, sequence: str, *, add_special_tokens: bool) -> Any:
+        """Return an object with the ``tokens`` of a text."""
+
+
+CustomTokenizer = Callable[[str], Sequence[str]] | HuggingFaceTokenizer | str
 
 MODES: Final = {"words": token_kernel.WORDS, "whitespace": token_kernel.WHITESPACE}
 DIGITS: Final = {"keep": KEEP, "zero": ZERO, "num": NUM}
@@ -62,8 +72,8 @@ class Workspace:
     """Room in which the compiled loop runs, kept from call to call; one per thread."""
 
     def __init__(self) -> None:
-        self._buffer = np.empty(0, np.uint8)
-        self._scratch = np.empty(1 << 10, np.uint8)
+        self.buffer = np.empty(0, np.uint8)
+        self.scratch = np.empty(1 << 10, np.uint8)
         self._ids: Ids = np.empty(0, np.int32)
 
     def run(
@@ -79,7 +89,7 @@ class Workspace:
         """Tokenise ``data`` (UTF-8, whole lines) in one of the kernel's modes.
 
         Returns:
-            The ids, ``(n,)``, valid until the next call, and the byte spans ``(n, 2)`` if asked for.
+            The ids, ``(n,)``, valid until the next call, and their byte spans, ``(2 n,)``, if asked for.
         """
         n = self._fill(data)
         # A boundary comes with a newline, or with white space or a 3-byte mark after a token: at most one id a byte.
@@ -88,28 +98,33 @@ class Workspace:
         digits, boundaries = DIGITS[settings.digits], BOUNDARIES[settings.boundaries]
         how = token_kernel.LEARN if learn else token_kernel.LOOK_UP
         while True:
-            options = (mode, digits, boundaries, how, flat_characters(), self._scratch)
-            status = token_kernel.tokenize(self._buffer, n, *options, *table.arrays(), state, self._ids, positions)
+            options = (mode, digits, boundaries, how, flat_characters(), self.scratch)
+            status = token_kernel.tokenize(self.buffer, n, *options, *table.arrays(), state, self._ids, positions)
             if status == token_kernel.DONE:
                 written = int(state[token_kernel.WRITTEN])
-                return self._ids[:written], positions.reshape(-1, 2)[:written]
+                return self._ids[:written], positions[: 2 * written]
             if status == token_kernel.TABLE_FULL:
                 table.grow()
             else:
-                self._scratch = np.empty(2 * self._scratch.size, np.uint8)
+                self.need_scratch(2 * self.scratch.size)
+
+    def need_scratch(self, size: int) -> None:
+        """Make room for at least ``size`` bytes of normalised token."""
+        if self.scratch.size < size:
+            self.scratch = np.empty(size, np.uint8)
 
     def _fill(self, data: BytesLike) -> int:
         """Copy ``data`` into the buffer with a final newline and zeros to look ahead into; return its length."""
         source = np.frombuffer(data, np.uint8) if len(data) else np.empty(0, np.uint8)
         n = source.size
-        if self._buffer.size < n + 1 + PADDING:
-            self._buffer = np.empty(n + n // 8 + 1 + PADDING, np.uint8)
-            self._ids = np.empty(self._buffer.size, np.int32)
-        self._buffer[:n] = source
+        if self.buffer.size < n + 1 + PADDING:
+            self.buffer = np.empty(n + n // 8 + 1 + PADDING, np.uint8)
+            self._ids = np.empty(self.buffer.size, np.int32)
+        self.buffer[:n] = source
         if n and source[-1] != _NEWLINE:
-            self._buffer[n] = _NEWLINE
+            self.buffer[n] = _NEWLINE
             n += 1
-        self._buffer[n : n + PADDING] = 0
+        self.buffer[n : n + PADDING] = 0
         return n
 
 
@@ -118,7 +133,8 @@ class ChunkTokenizer:
 
     Args:
         settings: How text becomes tokens.
-        tokenizer: The callable for ``settings.tokenizer == "custom"``: a line of text to its tokens.
+        tokenizer: For ``settings.tokenizer == "custom"``: a callable from a line of text to its tokens, or a Hugging
+            Face tokeniser or its file (see :func:`as_callable`).
 
     Attributes:
         settings: As given.
@@ -131,7 +147,7 @@ class ChunkTokenizer:
         check_tokenizer(settings, tokenizer)
         self.settings = settings
         self.table = TypeTable()
-        self._tokenizer = tokenizer
+        self._tokenizer = as_callable(tokenizer)
         self._workspace = Workspace()
 
     def ids(self, data: BytesLike, *, end: bool, separated: bool = False) -> Ids:
@@ -160,8 +176,30 @@ class ChunkTokenizer:
         return result
 
 
+def as_callable(tokenizer: CustomTokenizer | None) -> Callable[[str], Sequence[str]] | None:
+    """Return a custom tokeniser as a function from a line to its tokens.
+
+    A Hugging Face ``tokenizers.Tokenizer`` gives the strings of its tokens, special ones left out; the path of its
+    ``tokenizer.json`` will do.
+    """
+    if isinstance(tokenizer, str):
+        try:
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise MissingExtraError(f"reading the tokenizer {tokenizer}", "tokenizers") from error
+        if not os.path.isfile(tokenizer):
+            raise ArgumentError(f"there is no tokenizer file {tokenizer}. Give the path of a tokenizer.json.")
+        tokenizer = Tokenizer.from_file(tokenizer)
+    if tokenizer is None or callable(tokenizer):
+        return tokenizer
+    encode = tokenizer.encode
+    return lambda line: cast(Sequence[str], encode(line, add_special_tokens=False).tokens)
+
+
 def check_tokenizer(settings: TextSettings, tokenizer: CustomTokenizer | None) -> None:
-    """Refuse a custom tokeniser that is missing, or that the settings would not use."""
+    """Refuse a custom tokeniser that is missing, that the settings would not use, or that is none."""
+    if not (tokenizer is None or callable(tokenizer) or isinstance(tokenizer, str) or hasattr(tokenizer, "encode")):
+        raise ArgumentError(f"tokenizer={tokenizer!r:.100} is neither a callable nor a Hugging Face tokenizer.")
     if settings.tokenizer == "custom" and tokenizer is None:
         raise ArgumentError("tokenizer='custom' needs the callable: pass tokenizer=<function from str to tokens>.")
     if settings.tokenizer != "custom" and tokenizer is not None:
@@ -171,7 +209,7 @@ def check_tokenizer(settings: TextSettings, tokenizer: CustomTokenizer | None) -
         )
 
 
-def apply_tokenizer(tokenizer: CustomTokenizer, text: str) -> bytes:
+def apply_tokenizer(tokenizer: Callable[[str], Sequence[str]], text: str) -> bytes:
     """Run a custom tokeniser on every line that is not blank; return the tokens as separated lines."""
     return separated(tokenizer(line) if line.strip() else () for line in _lines(text))
 
