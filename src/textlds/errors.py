@@ -66,6 +66,4 @@ class MissingExtraError(TextLDSError, ImportError):
     """A feature needs an optional library that is not installed."""
 
     def __init__(self, feature: str, extra: str) -> None:
-        super().__init__(
-            f"{feature} needs an optional library. Install it with:  pip install 'textlds[{extra}]'"
-        )
+        super().__init__(f"{feature} needs an optional library. Install it with:  pip install 'textlds[{extra}]'")

@@ -14,7 +14,7 @@ the sentence edges and pseudocounts, and so keeps every C that learning finds or
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from textlds.errors import ArgumentError, CountsError
 from textlds.linalg.operators import Operator
-from textlds.linalg.sparse import SparseMatrix, default_threads
+from textlds.linalg.sparse import SparseMatrix
+from textlds.linalg.threads import check_threads
 from textlds.linalg.types import Matrix, Vector
 
 Panel = TypeVar("Panel", NDArray[np.float32], NDArray[np.float64])
@@ -40,11 +41,13 @@ class Moments:
         lags: Ψ_1..Ψ_R, each square. `lags[k − 1]` is E[w_{t+k} w_tᵀ].
         null: m, the direction in which the observations have no variance, or None where coordinates leave it out.
         rank: The dimension of the observations, V − 1.
+        threads: How many products with different lags may run at a time; 1 where a product has threads of its own.
     """
 
     lags: Sequence[Operator]
     null: Vector | None
     rank: int
+    threads: int = field(default=1, kw_only=True)
 
     @property
     def size(self) -> int:
@@ -54,10 +57,6 @@ class Moments:
     def lag0(self, X: Matrix) -> Matrix:
         """Return Ψ_0 X = X − m mᵀ X."""
         return X if self.null is None else X - np.outer(self.null, self.null @ X)
-
-    def truncated(self, max_lag: int) -> Moments:
-        """Return the same moments up to a smaller lag."""
-        return Moments(self.lags[:max_lag], self.null, self.rank)
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ def word_moments(
     # a type that was never seen and has no pseudocount does not vary: it is left out of every product
     whitening = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
     smoothing = tokens / (tokens + kappa * size)
-    threads = threads or default_threads()
+    threads = check_threads(threads)
     operators = []
     for k, matrix in enumerate(lags, start=1):
         total = float(matrix.sum(dtype=np.float64))

@@ -30,6 +30,7 @@ from textlds.lds.params import LDSParams
 from textlds.lds.steady import SteadyState
 from textlds.linalg.equations import solve_generalised_lyapunov, solve_lyapunov
 from textlds.linalg.psd import symmetric
+from textlds.linalg.threads import parallel_map
 from textlds.linalg.types import Matrix
 from textlds.moments import Moments
 
@@ -100,14 +101,22 @@ def asos(params: LDSParams, steady: SteadyState, moments: Moments, *, horizon: i
     """
     F, KT = steady.F, steady.KT
     coefficients = output_coefficients(params, steady, horizon)
-    Y = moments.lag0(KT)
-    shadows: list[Matrix] = [KT.T @ Y]  # K Ψ_k Kᵀ
-    obs_smooth: Matrix = Y @ coefficients.a[0]
-    for k in range(1, horizon + 1):
-        Y = moments.lags[k - 1].matmat(KT)
-        shadows.append(KT.T @ Y)
-        obs_smooth += Y @ coefficients.a[k]
-        obs_smooth += moments.lags[k - 1].rmatmat(KT) @ coefficients.b[k]
+
+    def lag(k: int) -> tuple[Matrix, Matrix]:
+        """Return K Ψ_k Kᵀ and the contribution of lag k to E[w x̄ᵀ]."""
+        Y = moments.lag0(KT) if k == 0 else moments.lags[k - 1].matmat(KT)
+        contribution: Matrix = Y @ coefficients.a[k]
+        if k > 0:
+            contribution += moments.lags[k - 1].rmatmat(KT) @ coefficients.b[k]
+        return KT.T @ Y, contribution
+
+    shadows: list[Matrix] = []
+    obs_smooth = np.zeros_like(KT)
+    for first in range(0, horizon + 1, moments.threads):  # so many at a time: a contribution is as large as C
+        ks = range(first, min(first + moments.threads, horizon + 1))
+        for shadow, contribution in parallel_map(lag, ks, threads=moments.threads):
+            shadows.append(shadow)
+            obs_smooth += contribution
 
     tail = steady.KC @ coefficients.A_tail  # K wx_{r+1} = tail · X₀
     filt_filt = _filter_covariance(F, np.linalg.matrix_power(F, horizon + 1), tail, shadows)
@@ -169,11 +178,19 @@ def _log_likelihood(
 ) -> float:
     """Return the log-likelihood a token, relative to the static model.
 
-    −½ [log det S + tr(S⁺Ψ_0) − 2 tr(S⁺ wx_1 Aᵀ Cᵀ) + tr(S⁺ C A X₀ Aᵀ Cᵀ)], each term h x h by Cᵀ S⁺ = Σ_pred⁻¹ K
-    and S⁺ = D⁺ − D⁺C Σ_filt CᵀD⁺.
+    −½ [log det S + tr(S⁺Ψ_0) − 2 tr(S⁺ wx_1 Aᵀ Cᵀ) + tr(S⁺ C A X₀ Aᵀ Cᵀ)], each term h x h by Cᵀ S⁺ = Σ_pred⁻¹ K.
     """
-    DC = steady.precision.DC
-    trace = steady.precision.trace - float(np.sum(steady.cov_filt * (DC.T @ moments.lag0(DC))))
+    gram_S = steady.gram_S()
     cross = float(np.sum(np.linalg.solve(steady.cov_pred, gain_obs_filt) * A))
-    predicted = float(np.sum(steady.gram_S() * (A @ filt_filt @ A.T)))
-    return -0.5 * (steady.logdet_S + trace - 2 * cross + predicted)
+    predicted = float(np.sum(gram_S * (A @ filt_filt @ A.T)))
+    return -0.5 * (steady.logdet_S + _innovation_trace(steady, gram_S, moments) - 2 * cross + predicted)
+
+
+def _innovation_trace(steady: SteadyState, gram_S: Matrix, moments: Moments) -> float:
+    """Return tr(S⁺Ψ_0) relative to the static model."""
+    DC, M = steady.precision.DC, steady.precision.explained
+    if M is not None:
+        # Ψ_0 = S − C (Σ_pred − M) Cᵀ: no difference of traces as large as the inverse of the smallest noise
+        return -float(np.sum((steady.cov_pred - M) * gram_S))
+    # S⁺ = D⁺ − D⁺C Σ_filt CᵀD⁺
+    return steady.precision.trace - float(np.sum(steady.cov_filt * (DC.T @ moments.lag0(DC))))

@@ -9,25 +9,20 @@ write to the same row, and the result has the same bits for any number of thread
 from __future__ import annotations
 
 import itertools
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from textlds.compiled import kernel, kernel_fma
+from textlds.linalg.threads import parallel_map
 
 Panel = TypeVar("Panel", NDArray[np.float32], NDArray[np.float64])
 
 _BLOCK_BYTES = 512  # of a row of the panel: 128 columns of float32, 64 of float64
 _PARTS_PER_THREAD = 8  # rows differ by orders of magnitude in length: small parts keep the threads level
-
-
-def default_threads() -> int:
-    """Return the number of cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +69,11 @@ class SparseMatrix:
         out = np.empty((self.shape[0], X.shape[1]), X.dtype)
         width = _BLOCK_BYTES // X.itemsize
         parts = self._parts()
-        with ThreadPoolExecutor(self.threads) as pool:
-            for start in range(0, X.shape[1], width):
-                block = X[:, start : start + width]
-                panel = _readonly(block if X.shape[1] <= 2 * width else np.ascontiguousarray(block))
-                target = out[:, start : start + width]
-                list(pool.map(lambda p: _gather(self.indptr, self.indices, self.data, panel, target, *p), parts))  # noqa: B023
+        for start in range(0, X.shape[1], width):
+            panel = _readonly(np.ascontiguousarray(X[:, start : start + width]))
+            target = out[:, start : start + width]
+            multiply = partial(_gather, self.indptr, self.indices, self.data, panel, target)
+            parallel_map(multiply, parts, threads=self.threads)
         return out
 
     def rmatmat(self, X: Panel) -> Panel:
@@ -102,10 +96,10 @@ def _readonly(array: NDArray[Any]) -> NDArray[Any]:
 
 
 @kernel_fma
-def _gather(indptr, indices, data, X, out, first, last):  # type: ignore[no-untyped-def]
-    """Set out[i] = Σ_p data[p] X[indices[p]] for rows first..last−1."""
+def _gather(indptr, indices, data, X, out, rows):  # type: ignore[no-untyped-def]
+    """Set out[i] = Σ_p data[p] X[indices[p]] for a range of rows."""
     width = X.shape[1]
-    for i in range(first, last):
+    for i in range(rows[0], rows[1]):
         row = out[i]
         row[:] = 0
         begin, end = indptr[i], indptr[i + 1]

@@ -11,17 +11,16 @@ sequence is cut into chunks that overlap by as many tokens as the filter needs t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from textlds.lds.canonical import CanonicalSystem
 from textlds.lds.exact import ExactGains, exact_gains
+from textlds.linalg.threads import one_blas_thread, parallel_map
 from textlds.model.kernels import smooth_one
 from textlds.model.packing import Packing, batches, pack, positions_within
 
@@ -105,14 +104,8 @@ class Engine:
             kept = (places >= np.repeat(keep_from[batch], lengths)) & (places < np.repeat(keep_to[batch], lengths))
             consume(posterior, packing.rows[kept], places[kept])
 
-        with _controller().limit(limits=1, user_api="blas"):
-            groups = batches(last - first, tokens=_BATCH_TOKENS)
-            if threads == 1 or len(groups) == 1:
-                for group in groups:
-                    work(group)
-            else:
-                with ThreadPoolExecutor(threads) as pool:
-                    list(pool.map(work, groups))
+        with one_blas_thread():
+            parallel_map(work, batches(last - first, tokens=_BATCH_TOKENS), threads=threads)
 
     def one(self, ids: NDArray[np.int32]) -> Posterior:
         """Smooth one short sequence with the least delay."""
@@ -186,13 +179,3 @@ def _scatter(values: Array, packing: Packing) -> Array:
     out = np.empty_like(values)
     out[packing.rows] = values
     return out
-
-
-_CONTROLLERS: list[Any] = []
-
-
-def _controller() -> Any:
-    """Return the handle on BLAS's threads, looked up once: it takes milliseconds."""
-    if not _CONTROLLERS:
-        _CONTROLLERS.append(ThreadpoolController())
-    return _CONTROLLERS[0]

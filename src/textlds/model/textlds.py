@@ -17,7 +17,7 @@ from textlds.lds.canonical import canonical_system
 from textlds.lds.noise import noise_from_arrays
 from textlds.lds.params import LDSParams
 from textlds.lds.steady import steady_state
-from textlds.linalg.sparse import default_threads
+from textlds.linalg.threads import check_threads
 from textlds.linalg.types import Vector
 from textlds.model.embedding import EmbeddingSpace, Part, PosteriorMoments, check_parts, on_sphere
 from textlds.model.engine import Engine, Method, sequence_starts
@@ -122,7 +122,7 @@ class TextLDS:
         names = check_parts(parts, method)
         _check_texts(texts)
         engine, space = self._engine(dtype), self._space(dtype)
-        threads = _check_threads(threads)
+        threads = check_threads(threads)
 
         def generate() -> Iterator[TokenVectors]:
             for window in _windows(self._encoder, texts):
@@ -157,7 +157,7 @@ class TextLDS:
             ids, starts, offsets = _flatten(window)
             values = np.empty(len(ids))
             write = score_writer(engine, self._word_terms, ids, values, exact=method == "exact")
-            engine.run(ids, starts, method, write, threads=_check_threads(threads))
+            engine.run(ids, starts, method, write, threads=check_threads(threads))
             for text, offset in zip(window, offsets, strict=True):
                 results.append(TokenScores(text.tokens, _visible(values, text, offset)))
         return Scores(results)
@@ -257,6 +257,12 @@ class TextLDS:
         moments = PosteriorMoments(arrays["filt_filt"], arrays["smooth_filt"], arrays["smooth_smooth"])
         return cls(params, vocabulary, frequencies, moments, history=history, tokenizer=tokenizer)
 
+    def with_tokenizer(self, tokenizer: Callable[[str], Sequence[str]] | None) -> TextLDS:
+        """Return the same model with a callable that tokenises its strings."""
+        return TextLDS(
+            self.params, self.vocabulary, self.frequencies, self.moments, history=self.history, tokenizer=tokenizer
+        )
+
     def _engine(self, dtype: str) -> Engine:
         if dtype not in ("float32", "float64"):
             raise ArgumentError(f"dtype={dtype!r} is not one of 'float32', 'float64'.")
@@ -275,12 +281,6 @@ class TextLDS:
 def _check_texts(texts: Iterable[Text]) -> None:
     if isinstance(texts, str):
         raise ArgumentError("texts is a single string; give a list of texts, such as [text].")
-
-
-def _check_threads(threads: int | None) -> int:
-    if threads is not None and threads < 1:
-        raise ArgumentError(f"threads={threads} must be at least 1.")
-    return threads or default_threads()
 
 
 def _windows(encoder: Encoder, texts: Iterable[Text]) -> Iterator[list[EncodedText]]:

@@ -1,0 +1,345 @@
+"""From counts to a model: the sketch, subspace identification, EM, and what to do when it is interrupted."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from textlds._version import __version__
+from textlds.checkpoint import Checkpoint, SavedStep
+from textlds.counts.lagcounts import LagCounts
+from textlds.errors import ArgumentError
+from textlds.lds.noise import NOISE_KINDS, NoiseKind
+from textlds.lds.params import LDSParams
+from textlds.lds.steady import steady_state
+from textlds.learn.em import EMStep, check_horizon, em_steps
+from textlds.learn.sketch import Sketch, products, sketch
+from textlds.learn.ssid import random_start, subspace_identification
+from textlds.linalg.threads import check_threads, one_blas_thread
+from textlds.model.embedding import PosteriorMoments
+from textlds.model.history import History
+from textlds.model.textlds import TextLDS
+from textlds.moments import Moments, Pseudocount, WordMoments, word_moments
+from textlds.progress import Progress, ProgressOption, resolve
+
+Start = Literal["subspace", "random"]
+Compression = Literal["auto", "none"] | int
+
+_SAVE_EVERY = 15.0  # seconds between checkpoints
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """Everything that decides what a fit gives, besides the counts. See :func:`textlds.fit`."""
+
+    state_size: int = 200
+    iterations: int = 50
+    seed: int = 0
+    pseudocount: Pseudocount = "paper"
+    noise: NoiseKind = "full"
+    start: Start = "subspace"
+    ssid_horizon: int = 4
+    em_horizon: int = 7
+    ssid_output: Literal["first", "regression"] = "first"
+    ssid_covariance: Literal["matched", "paper"] = "matched"
+    ssid_whitened: bool = True
+    compression: Compression = "auto"
+    polish: int = 0
+    tolerance: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, least in (("state_size", 1), ("iterations", 0), ("seed", 0), ("em_horizon", 1), ("polish", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise ArgumentError(f"{name}={value!r} must be a whole number of at least {least}.")
+        for name, options in _OPTIONS.items():
+            if getattr(self, name) not in options:
+                raise ArgumentError(f"{name}={getattr(self, name)!r} is not one of {', '.join(map(repr, options))}.")
+        if not self.tolerance >= 0:
+            raise ArgumentError(f"tolerance={self.tolerance!r} must be 0 or more.")
+        if self.compression not in ("auto", "none") and (
+            not isinstance(self.compression, int) or self.compression < self.state_size
+        ):
+            raise ArgumentError(
+                f"compression={self.compression!r} must be 'auto', 'none', or a whole number of at least "
+                f"state_size={self.state_size}."
+            )
+
+    def sketch_size(self, vocabulary: int) -> int | None:
+        """Return the number of dimensions of the sketch, or None to learn in the full space."""
+        if self.compression == "none":
+            return None
+        if self.compression != "auto":
+            return min(int(self.compression), vocabulary - 1)
+        size = 4 * self.state_size + 100
+        fits = self.noise in ("full", "spherical") and self.ssid_whitened and 2 * size <= vocabulary
+        return size if fits else None
+
+
+_OPTIONS: dict[str, Sequence[str]] = {
+    "noise": NOISE_KINDS,
+    "start": ("subspace", "random"),
+    "ssid_output": ("first", "regression"),
+    "ssid_covariance": ("matched", "paper"),
+}
+
+
+@dataclass(frozen=True)
+class FitStep:
+    """What a callback sees after every iteration.
+
+    Attributes:
+        iteration: How many iterations are done; 0 is the start.
+        log_likelihood: Per token, relative to the static model.
+    """
+
+    iteration: int
+    log_likelihood: float
+    _build: Callable[[], TextLDS]
+
+    def model(self) -> TextLDS:
+        """Return the model as it stands, to measure whatever decides when to stop."""
+        return self._build()
+
+
+Callback = Callable[[FitStep], bool | None]
+
+
+def fit(
+    counts: LagCounts,
+    *,
+    state_size: int = 200,
+    iterations: int = 50,
+    seed: int = 0,
+    pseudocount: Pseudocount = "paper",
+    noise: NoiseKind = "full",
+    start: Start = "subspace",
+    ssid_horizon: int = 4,
+    em_horizon: int = 7,
+    ssid_output: Literal["first", "regression"] = "first",
+    ssid_covariance: Literal["matched", "paper"] = "matched",
+    ssid_whitened: bool = True,
+    compression: Compression = "auto",
+    polish: int = 0,
+    tolerance: float = 0.0,
+    callback: Callback | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    threads: int | None = None,
+    progress: ProgressOption = False,
+) -> TextLDS:
+    """Fit a model to counts. No corpus is needed, and the cost does not depend on its size.
+
+    Args:
+        counts: From :func:`textlds.count`.
+        state_size: h, the length of the state and of a token's vector.
+        iterations: EM iterations at most.
+        seed: The same seed gives the same bits, for any number of threads.
+        pseudocount: κ a type, or ``"paper"``: 0.2 T / V, the paper's 1000 at a billion tokens and 200,000 types.
+        noise: Covariance of the observation noise: ``"full"`` (diagonal minus low rank), ``"diagonal"``,
+            ``"spherical"`` or ``"bohning"``; the last three are there to be compared.
+        start: EM starts from ``"subspace"`` identification or from ``"random"`` parameters.
+        ssid_horizon: r of subspace identification, which needs lags up to 2 r − 1.
+        em_horizon: r of EM's approximate statistics.
+        ssid_output: C from the ``"first"`` block or by ``"regression"`` on all of them.
+        ssid_covariance: Scale of the state ``"matched"`` to the moments, or by the ``"paper"``'s rule.
+        ssid_whitened: Whether subspace identification sees whitened moments.
+        compression: Learn on a sketch of the moments with this many dimensions; ``"auto"`` chooses, ``"none"`` learns
+            in the full space.
+        polish: EM iterations in the full space after those on the sketch.
+        tolerance: Stop when an iteration gains less than this, nats a token.
+        callback: Called with a :class:`FitStep` after every iteration; return True to stop.
+        checkpoint: A folder for the state of the work, which an interrupted fit can go on from.
+        resume: Go on from the checkpoint.
+        threads: How many; all cores by default.
+        progress: True for a progress bar, or an object that shows it.
+
+    Returns:
+        The model.
+    """
+    settings = FitSettings(
+        state_size=state_size, iterations=iterations, seed=seed, pseudocount=pseudocount, noise=noise, start=start,
+        ssid_horizon=ssid_horizon, em_horizon=em_horizon, ssid_output=ssid_output, ssid_covariance=ssid_covariance,
+        ssid_whitened=ssid_whitened, compression=compression, polish=polish, tolerance=tolerance,
+    )  # fmt: skip
+    if not isinstance(counts, LagCounts):
+        raise ArgumentError(f"counts must be LagCounts, as textlds.count returns them, not {type(counts).__name__}.")
+    if resume and checkpoint is None:
+        raise ArgumentError("resume=True needs checkpoint, the folder to go on from.")
+    saved = Checkpoint(checkpoint, _job(counts, settings), resume=resume) if checkpoint is not None else None
+    with one_blas_thread():
+        return _Fit(counts, settings, callback, saved, check_threads(threads), resolve(progress)).run()
+
+
+@dataclass(frozen=True)
+class _Phase:
+    """A run of EM iterations on one set of moments."""
+
+    moments: Moments
+    iterations: int
+    sketch: Sketch | None  # what the state of this phase must be lifted by to be a model of words
+
+
+class _Fit:
+    """One run of :func:`fit`."""
+
+    def __init__(
+        self,
+        counts: LagCounts,
+        settings: FitSettings,
+        callback: Callback | None,
+        checkpoint: Checkpoint | None,
+        threads: int,
+        progress: Progress,
+    ) -> None:
+        self._counts, self._settings, self._callback = counts, settings, callback
+        self._checkpoint, self._threads, self._progress = checkpoint, threads, progress
+        self._began = self._saved_at = time.perf_counter()
+        self._words: WordMoments = word_moments(
+            counts.unigrams, counts.lags, pseudocount=settings.pseudocount, threads=threads
+        )
+        check_horizon(self._words, settings.em_horizon)
+        self._root = np.sqrt(self._words.frequencies)
+        self._history = History(settings=_record(counts, settings, self._words))
+
+    def run(self) -> TextLDS:
+        """Go through the phases, from the start or from where the checkpoint left off."""
+        saved = self._checkpoint.load_step(self._root) if self._checkpoint else None
+        if saved is not None:
+            self._history = saved.history
+            self._began -= saved.history.seconds[-1] if saved.history.seconds else 0.0
+        phases = self._phases()
+        first, done = (saved.phase, saved.done) if saved else (0, 0)
+        params = saved.params if saved else self._start(phases[0].moments)
+        for number in range(first, len(phases)):
+            step = self._iterate(params, phases[number], number, done)
+            step = self._lifted(step, phases[number].sketch)
+            params, done = step.params, 0
+        return self._model(step)
+
+    def _phases(self) -> list[_Phase]:
+        settings = self._settings
+        size = settings.sketch_size(len(self._root))
+        if size is None:
+            return [_Phase(self._words, settings.iterations + settings.polish, None)]
+        sketched = self._sketch(size)
+        phases = [_Phase(sketched.moments, settings.iterations, sketched)]
+        return phases + [_Phase(self._words, settings.polish, None)] * (settings.polish > 0)
+
+    def _sketch(self, size: int) -> Sketch:
+        sketched = self._checkpoint.load_sketch(threads=self._threads) if self._checkpoint else None
+        if sketched is None:
+            lags = len(self._words.lags)
+            with self._progress.task("Sketch", products(lags), "products") as task:
+                rng = np.random.default_rng([self._settings.seed, 1])
+                sketched = sketch(self._words, size, rng=rng, threads=self._threads, on_product=task.advance)
+            if self._checkpoint:
+                self._checkpoint.save_sketch(sketched)
+        return sketched
+
+    def _start(self, moments: Moments) -> LDSParams:
+        settings, rng = self._settings, np.random.default_rng([self._settings.seed, 2])
+        if settings.start == "random":
+            return random_start(moments, settings.state_size, rng=rng, noise=settings.noise)
+        with self._progress.task("Subspace", None) as task:
+            params = subspace_identification(
+                moments,
+                settings.state_size,
+                horizon=settings.ssid_horizon,
+                rng=rng,
+                output=settings.ssid_output,
+                covariance=settings.ssid_covariance,
+                noise=settings.noise,
+                whitened=settings.ssid_whitened,
+            )
+            task.advance()
+        return params
+
+    def _iterate(self, params: LDSParams, phase: _Phase, number: int, done: int) -> EMStep:
+        """Do EM until the phase's iterations are done, an iteration gains too little, or the callback says so."""
+        name = "EM" if number == 0 else "Polish"
+        with self._progress.task(name, phase.iterations, "iterations") as task:
+            task.advance(done)
+            steps = em_steps(params, phase.moments, horizon=self._settings.em_horizon, first=done)
+            for step in steps:  # pragma: no branch - em_steps never ends
+                if step.iteration > done:
+                    self._note(step)
+                    task.advance(1, f"log-likelihood {step.log_likelihood:.4f} nats a token")
+                elif not self._history.log_likelihood:
+                    self._history = replace(self._history, start=step.log_likelihood)
+                stop = self._should_stop(step, phase)
+                self._save(step, number, last=stop)
+                if stop:
+                    return step
+        raise AssertionError("EM has no last step")
+
+    def _note(self, step: EMStep) -> None:
+        self._history.log_likelihood.append(step.log_likelihood)
+        self._history.seconds.append(time.perf_counter() - self._began)
+
+    def _should_stop(self, step: EMStep, phase: _Phase) -> bool:
+        likelihoods = [self._history.start, *self._history.log_likelihood]
+        if self._callback is not None:
+
+            def build() -> TextLDS:
+                return self._model(self._lifted(step, phase.sketch))
+
+            if self._callback(FitStep(self._history.iterations, step.log_likelihood, build)):
+                return True
+        if step.iteration >= phase.iterations:
+            return True
+        if step.iteration == 0 or self._settings.tolerance == 0:
+            return False
+        before, after = likelihoods[-2:]
+        return before is not None and after is not None and after - before < self._settings.tolerance
+
+    def _save(self, step: EMStep, phase: int, *, last: bool) -> None:
+        now = time.perf_counter()
+        if self._checkpoint is not None and (last or step.iteration == 0 or now - self._saved_at > _SAVE_EVERY):
+            self._checkpoint.save_step(SavedStep(step.params, phase, step.iteration, self._history))
+            self._saved_at = time.perf_counter()
+
+    def _lifted(self, step: EMStep, sketched: Sketch | None) -> EMStep:
+        if sketched is None:
+            return step
+        params = sketched.lift(step.params)
+        return replace(step, params=params, steady=steady_state(params))
+
+    def _model(self, step: EMStep) -> TextLDS:
+        statistics = step.statistics
+        moments = PosteriorMoments(statistics.filt_filt, statistics.smooth_filt, statistics.smooth_smooth)
+        history = replace(
+            self._history,
+            log_likelihood=list(self._history.log_likelihood),
+            seconds=list(self._history.seconds),
+        )
+        return TextLDS(step.params, self._counts.vocabulary, self._words.frequencies, moments, history=history)
+
+
+def _record(counts: LagCounts, settings: FitSettings, moments: WordMoments) -> dict[str, Any]:
+    """Return what a model's history says of how it was made."""
+    return {
+        **asdict(settings),
+        "pseudocount_used": moments.pseudocount,
+        "sketch_size": settings.sketch_size(len(counts.vocabulary)),
+        "tokens": counts.tokens,
+        "vocabulary": len(counts.vocabulary),
+        "max_lag": counts.max_lag,
+        "text": counts.settings.to_json(),
+        "textlds_version": __version__,
+    }
+
+
+def _job(counts: LagCounts, settings: FitSettings) -> dict[str, Any]:
+    """Return what a checkpoint must agree in to be gone on from."""
+    facts = {"tokens": counts.tokens, "vocabulary": len(counts.vocabulary), "pairs": list(counts.pairs)}
+    # more iterations than were asked for at first may be asked for when going on
+    return {name: value for name, value in {**asdict(settings), **facts}.items() if name not in _MAY_CHANGE}
+
+
+_MAY_CHANGE = ("iterations", "tolerance", "polish")
