@@ -159,13 +159,6 @@ def test_words_that_never_occur_do_not_vary():
     assert text_moments(ids, 5, 2, pseudocount=1.0).rank == 4
 
 
-def test_truncated_moments_keep_the_first_lags():
-    moments = text_moments(markov_text(0, 500), V, 4)
-    short = moments.truncated(2)
-    assert (short.lags, short.rank, short.size) == (moments.lags[:2], V - 1, V)
-    np.testing.assert_array_equal(short.null, moments.null)
-
-
 def test_coordinates_without_a_null_direction_are_left_alone():
     moments = text_moments(markov_text(0, 500), V, 1)
     X = np.ones((V, 2))

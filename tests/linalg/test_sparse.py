@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from oracles.sparse_twin import gather_twin, transpose_twin
-from textlds.linalg.sparse import SparseMatrix, default_threads
+from textlds.linalg.sparse import SparseMatrix
 
 # Widths on both sides of one block of columns (64 of float64, 128 of float32) and of two.
 WIDTHS = [1, 5, 64, 65, 129, 200, 300]
@@ -104,7 +104,3 @@ def test_the_counts_are_wrapped_not_copied_and_not_written():
     assert np.shares_memory(M.data, matrix.data)
     assert np.shares_memory(M.indices, matrix.indices)
     assert matrix.data.flags.writeable  # only our view of it is read-only
-
-
-def test_default_threads_is_positive():
-    assert default_threads() >= 1

@@ -69,15 +69,16 @@ def exact_moments(params, null, max_lag):
     return Moments(lags, null, len(params.C) - (null is not None))
 
 
-def markov_kernel(seed, *, V=20, classes=4):
+def markov_kernel(seed, *, V=20, classes=4, order=0.7):
     """Return a non-reversible kernel P[later, earlier] of rank ``classes`` over words.
 
-    Every word chooses the class of its successor, mostly the next one round a circle, and the class emits a word.
+    Every word chooses the class of its successor, the next one round a circle with probability ``order`` and else at
+    its own taste, and the class emits a word.
     """
     rng = np.random.default_rng(seed)
     own = np.arange(V) % classes
-    choice = rng.dirichlet(np.full(classes, 0.3), V).T * 0.3  # [class, earlier]
-    choice[(own + 1) % classes, np.arange(V)] += 0.7
+    choice = rng.dirichlet(np.full(classes, 0.3), V).T * (1 - order)  # [class, earlier]
+    choice[(own + 1) % classes, np.arange(V)] += order
     emission = np.zeros((V, classes))
     for c in range(classes):
         emission[own == c, c] = rng.dirichlet(np.full(np.count_nonzero(own == c), 2.0))
@@ -85,9 +86,9 @@ def markov_kernel(seed, *, V=20, classes=4):
     return emission @ choice
 
 
-def markov_text(seed, n, *, V=20, classes=4):
+def markov_text(seed, n, *, V=20, classes=4, order=0.7):
     """Return n word ids of a Markov chain, every word present."""
-    kernel = markov_kernel(seed, V=V, classes=classes)
+    kernel = markov_kernel(seed, V=V, classes=classes, order=order)
     rng = np.random.default_rng([seed, 1])
     cumulative = np.cumsum(kernel, axis=0).T.copy()  # one row of thresholds an earlier word
     uniform = rng.random(n)

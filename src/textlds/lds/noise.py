@@ -35,6 +35,9 @@ NOISE_KINDS: tuple[NoiseKind, ...] = get_args(NoiseKind)
 
 # How close to singular D may come: an eigenvalue of C M Cᵀ is at most 1 − this.
 PSD_MARGIN = 1e-6
+# The same at the start of EM. EM moves a direction at a pace proportional to the noise in it: one that starts at 1e-6
+# is still there 50 iterations later, and its precision of 1e6 costs likelihoods six digits.
+START_MARGIN = 1e-2
 
 
 @dataclass(frozen=True)
@@ -46,12 +49,14 @@ class Precision:
         gram: Cᵀ D⁺ C, (h, h).
         logdet: log det D − log det D_static.
         trace: tr(D⁺Ψ_0) − tr(D_static⁺Ψ_0).
+        explained: M, if D is Ψ_0 − C M Cᵀ.
     """
 
     DC: Matrix
     gram: Matrix
     logdet: float
     trace: float
+    explained: Matrix | None = None
 
 
 class Noise(Protocol):
@@ -101,7 +106,7 @@ class FullNoise:
         inverse = np.linalg.solve((np.eye(h) - self.M @ G).T, np.eye(h)).T  # (I − M G)⁻¹
         logdet = float(np.sum(np.log1p(-explained)))
         trace = float(np.sum((self.M @ G) * inverse.T))
-        return Precision(C @ inverse, symmetric(G @ inverse), logdet, trace)
+        return Precision(C @ inverse, symmetric(G @ inverse), logdet, trace, self.M)
 
     def transformed(self, inverse: Matrix) -> FullNoise:
         """M → T⁻¹ M T⁻ᵀ, so that C M Cᵀ stays."""
@@ -237,6 +242,8 @@ def initial_noise(kind: NoiseKind, C: Matrix, second_moment: Matrix, moments: Mo
     """Return the noise of a kind that leaves D = Ψ_0 − C E[x xᵀ] Cᵀ, or its nearest of that kind."""
     if kind in ("diagonal", "bohning") and moments.null is None:
         raise ArgumentError(f"noise={kind!r} needs the full space: it cannot be combined with compression.")
+    if kind == "full":
+        return FullNoise(clip_to_psd(C, second_moment, margin=START_MARGIN))
     return _static_noise(kind, moments.null, moments.rank).estimated(C, second_moment, moments)
 
 
@@ -288,7 +295,7 @@ def _explained_variance(G: Matrix, M: Matrix) -> Vector:
     return np.linalg.eigvalsh(symmetric(root.T @ M @ root))
 
 
-def clip_to_psd(C: Matrix, M: Matrix) -> Matrix:
+def clip_to_psd(C: Matrix, M: Matrix, *, margin: float = PSD_MARGIN) -> Matrix:
     """Return (1 − α₀) M with the least α₀ for which D = I − m mᵀ − C M Cᵀ is positive (appendix A.1 of the paper)."""
     largest = explained_variance(C, M)[-1]
-    return M if largest <= 1 - PSD_MARGIN else M * ((1 - PSD_MARGIN) / largest)
+    return M if largest <= 1 - margin else M * ((1 - margin) / largest)

@@ -54,9 +54,9 @@ class SteadyState:
     logdet_S: float
 
     def gram_S(self) -> Matrix:
-        """Return Cᵀ S⁺ C = R − R Σ_filt R."""
+        """Return Cᵀ S⁺ C = (I + R Σ_pred)⁻¹ R; the equal R − R Σ_filt R cancels where D is almost singular."""
         R = self.precision.gram
-        return symmetric(R - R @ self.cov_filt @ R)
+        return symmetric(np.linalg.solve(np.eye(len(R)) + R @ self.cov_pred, R))
 
 
 def steady_state(params: LDSParams) -> SteadyState:

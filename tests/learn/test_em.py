@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+from oracles import gaussian
+from oracles.synthetic import KINDS, exact_moments, markov_text, random_lds, text_moments
+from textlds.errors import ArgumentError
+from textlds.lds.noise import FullNoise
+from textlds.lds.params import LDSParams
+from textlds.lds.steady import steady_state
+from textlds.learn.em import check_horizon, em_steps, evaluate, maximise
+from textlds.learn.ssid import random_start, subspace_identification
+
+V, H, ITERATIONS = 30, 5, 50
+
+
+@pytest.fixture(scope="module", params=[0, 1, 2])
+def moments(request):
+    return text_moments(markov_text(request.param, 6000, V=V, classes=6), V, 8, pseudocount="paper")
+
+
+def start(kind, moments, noise="full", seed=0):
+    make = {"subspace": subspace_identification, "random": random_start}[kind]
+    return make(moments, H, rng=np.random.default_rng(seed), noise=noise)
+
+
+def curve(params, moments, iterations=ITERATIONS):
+    steps = itertools.islice(em_steps(params, moments), iterations + 1)
+    return np.array([step.log_likelihood for step in steps])
+
+
+@pytest.mark.parametrize("noise", KINDS)
+@pytest.mark.parametrize("kind", ["subspace", "random"])
+def test_likelihood_never_falls(moments, kind, noise):
+    found = curve(start(kind, moments, noise), moments)
+    assert np.all(np.isfinite(found))
+    assert np.diff(found).min() > -1e-9
+    assert found[-1] > found[0]
+
+
+def test_bohnings_noise_drowns_the_data(moments):
+    """Its variance, 1/(2μ) and more, exceeds that of the observations: the most likely output is none, even far on."""
+    last = next(itertools.islice(em_steps(start("subspace", moments, "bohning"), moments), 400, None))
+    assert np.linalg.norm(last.params.C) < 1e-9
+    assert last.log_likelihood == pytest.approx(0, abs=1e-12)
+
+
+def test_a_random_start_climbs_later_than_a_subspace_start(moments):
+    subspace = curve(start("subspace", moments), moments)
+    goal = 0.9 * subspace[-1]
+    first = int(np.argmax(subspace > goal))
+    for seed in range(3):
+        random = curve(start("random", moments, seed=seed), moments)
+        assert random[0] < 0.2 * subspace[0]
+        assert np.all(random[: first + 1] < subspace[: first + 1])
+        assert not np.any(random[: first + 2] > goal)
+
+
+def test_a_model_is_a_fixed_point_of_its_own_moments():
+    params, m = random_lds(3, V=12, h=3)
+    params = params.normalised()
+    moments = exact_moments(params, m, 5)
+    step = evaluate(params, moments, horizon=5)
+    again = maximise(step, moments)
+    assert evaluate(again, moments, horizon=5).log_likelihood == pytest.approx(step.log_likelihood, abs=1e-9)
+    np.testing.assert_allclose(again.A, params.A, atol=1e-8)
+    np.testing.assert_allclose(again.C, params.C, atol=1e-8)
+    np.testing.assert_allclose(again.noise.M, params.noise.M, atol=1e-7)
+
+
+def expected_likelihood(A, C, Q, D, expectations):
+    """Return the expected complete-data log-likelihood a token, up to a constant, with everything dense."""
+    E0, E1, wx, psi0 = expectations
+    states = E0 - A @ E1.T - E1 @ A.T + A @ E0 @ A.T
+    outputs = psi0 - C @ wx.T - wx @ C.T + C @ E0 @ C.T
+    terms = [np.linalg.slogdet(X)[1] + np.trace(np.linalg.solve(X, S)) for X, S in ((Q, states), (D, outputs))]
+    return -0.5 * sum(terms)
+
+
+@pytest.mark.parametrize("noise", KINDS)
+def test_m_step_is_the_optimum_of_the_expected_likelihood(noise):
+    moments = text_moments(markov_text(4, 3000, V=12, classes=4), 12, 7, pseudocount="paper")
+    before = subspace_identification(moments, 3, rng=np.random.default_rng(0), noise=noise)
+    step = evaluate(before, moments, horizon=7)
+    after = maximise(step, moments)
+    # the same expectations in the coordinates of the new model, found from its C: C_new = C_old q
+    statistics, steady = step.statistics, step.steady
+    E0 = statistics.smooth_smooth + steady.cov_smooth
+    E1 = statistics.smooth_next + steady.cov_smooth @ steady.J.T
+    q = np.linalg.lstsq(statistics.obs_smooth @ np.linalg.inv(E0), after.C, rcond=None)[0]
+    inverse = np.linalg.inv(q)
+    model = gaussian.dense(after, moments.null)
+    B = model.basis
+    psi0 = B.T @ moments.lag0(np.eye(12)) @ B
+    wx = B.T @ statistics.obs_smooth @ inverse.T
+    expectations = inverse @ E0 @ inverse.T, inverse @ E1 @ inverse.T, wx, psi0
+    best = expected_likelihood(model.A, model.C, model.Q, model.D, expectations)
+    old = gaussian.dense(before.transformed(inverse), moments.null)
+    assert best > expected_likelihood(old.A, old.C, old.Q, old.D, expectations)
+
+    rng = np.random.default_rng(1)
+
+    def D_with(size):
+        if noise == "bohning":
+            return model.D  # fixed, whatever the data
+        if noise == "spherical":
+            return model.D * np.exp(size * rng.standard_normal())
+        if noise == "diagonal":
+            return model.D * np.exp(size * rng.standard_normal(len(model.D)))
+        change = rng.standard_normal(model.D.shape)
+        return model.D + 0.1 * size * (change + change.T)
+
+    def Q_with(size):
+        change = rng.standard_normal(model.Q.shape)
+        return model.Q + size * (change + change.T)
+
+    for _, size in itertools.product(range(10), (1e-3, 1e-2)):
+        moved = {
+            "A": model.A + size * rng.standard_normal(model.A.shape),
+            "C": model.C + size * rng.standard_normal(model.C.shape),
+            "Q": Q_with(size),
+            "D": D_with(size),
+        }
+        here = {name: getattr(model, name) for name in "ACQD"}
+        for name, value in moved.items():
+            assert expected_likelihood(**here | {name: value}, expectations=expectations) <= best + 1e-13, name
+
+
+def test_an_m_step_moves_downhill_nowhere_even_from_other_coordinates(moments):
+    params = start("subspace", moments)
+    moved = params.transformed(np.random.default_rng(0).standard_normal((H, H)))
+    np.testing.assert_allclose(curve(moved, moments, 5), curve(params, moments, 5), atol=1e-7)
+
+
+def test_steps_are_numbered_and_hold_what_belongs_together(moments):
+    params = start("subspace", moments)
+    steps = list(itertools.islice(em_steps(params, moments, first=7), 3))
+    assert [step.iteration for step in steps] == [7, 8, 9]
+    assert steps[0].params is params
+    for step in steps:
+        np.testing.assert_allclose(step.steady.F, steady_state(step.params).F)
+        np.testing.assert_array_equal(step.params.Q, np.eye(H))
+        assert step.log_likelihood == step.statistics.log_likelihood
+    # going on from a step is the same as not having stopped
+    resumed = next(itertools.islice(em_steps(steps[1].params, moments, first=8), 1, None))
+    assert resumed.log_likelihood == steps[2].log_likelihood
+
+
+def test_output_stays_orthogonal_to_the_null_direction(moments):
+    for noise in KINDS:
+        last = next(itertools.islice(em_steps(start("random", moments, noise), moments), 20, None))
+        assert np.max(np.abs(moments.null @ last.params.C)) < 1e-12
+
+
+def test_the_same_start_gives_the_same_bits(moments):
+    first, second = (curve(start("subspace", moments), moments, 10) for _ in range(2))
+    assert first.tobytes() == second.tobytes()
+
+
+def test_learned_noise_stays_positive(moments):
+    last = next(itertools.islice(em_steps(start("subspace", moments), moments), ITERATIONS, None))
+    assert isinstance(last.params.noise, FullNoise)
+    D = last.params.noise.to_dense(last.params.C, moments.null)
+    assert np.linalg.eigvalsh(D + np.outer(moments.null, moments.null))[0] > 0
+
+
+@pytest.mark.parametrize("horizon", [0, -1, 9])
+def test_a_horizon_beyond_the_counts_is_refused(moments, horizon):
+    with pytest.raises(ArgumentError, match=f"em_horizon={horizon} is not between 1 and 8"):
+        check_horizon(moments, horizon)
+    with pytest.raises(ArgumentError, match="max_lag"):
+        next(em_steps(start("subspace", moments), moments, horizon=horizon))
+
+
+def test_parameters_are_frozen(moments):
+    params = start("subspace", moments)
+    assert isinstance(params, LDSParams)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        params.A = np.eye(H)
