@@ -86,8 +86,10 @@ def subspace_identification(
     C = observability[0] if output == "first" else _output_by_regression(observability, A)
     G = controllability[:, -1, :]
     if not whitened:
-        root = np.maximum(np.asarray(moments.null), np.finfo(np.float64).tiny)
-        C, G = C / root[:, None], G / root[None, :]
+        root = np.asarray(moments.null)
+        # a word that never occurs has a row of rounding errors, which no division may enlarge
+        inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
+        C, G = C * inverse[:, None], G * inverse[None, :]
     scale = _matched_scale(A, C, G) if covariance == "matched" else 1.0
     Q = scale * np.eye(state_size)
     cov_state = symmetric(solve_lyapunov(A, Q))
@@ -130,10 +132,10 @@ def _check(moments: Moments, state_size: int, horizon: int) -> None:
         raise ArgumentError(f"ssid_horizon={horizon}: subspace identification needs at least 2 block rows.")
     needed, available = 2 * horizon - 1, len(moments.lags)
     if available < needed:
+        possible = (available + 1) // 2
         raise ArgumentError(
-            f"subspace identification with horizon {horizon} needs lags up to {needed}, "
-            f"but the counts hold {available}. Count with max_lag={needed}, "
-            f"or set ssid_horizon={max((available + 1) // 2, 2)}."
+            f"subspace identification with horizon {horizon} needs lags up to {needed}, but the counts hold "
+            f"{available}. Count with max_lag={needed}{f', or set ssid_horizon={possible}' if possible > 1 else ''}."
         )
     largest = min(moments.rank, moments.size)
     if state_size > largest:
