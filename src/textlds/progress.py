@@ -64,13 +64,13 @@ class RichProgress:
         console = Console(stderr=True)
         amount = TextColumn("{task.percentage:>3.0f}%") if unit == "bytes" else MofNCompleteColumn()
         bars = Bars(
-            TextColumn("{task.description:<12}"),
+            TextColumn("{task.description:<12}", markup=False),
             BarColumn(bar_width=30),
             amount,
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(elapsed_when_finished=False),
-            TextColumn("{task.fields[note]}"),
+            TextColumn("{task.fields[note]}", markup=False),  # a file's name may hold brackets
             console=console,
             disable=not console.is_terminal,
         )
@@ -78,7 +78,7 @@ class RichProgress:
             task = _RichTask(bars, bars.add_task(name, total=total, note=""))
             yield task
         if not console.is_terminal:
-            console.print(f"{name}: done {task.note}".rstrip(), highlight=False, soft_wrap=True)
+            console.print(f"{name}: done {task.note}".rstrip(), highlight=False, markup=False, soft_wrap=True)
 
 
 class _RichTask:

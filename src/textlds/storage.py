@@ -5,7 +5,8 @@ sums: arrays as safetensors, everything else as JSON. Nothing in it can execute.
 check such folders; what is in them is the business of :mod:`textlds.counts` and :mod:`textlds.model`.
 
 Writing goes to a hidden sibling folder first, is flushed to disk, and takes its final name by a single rename.
-A full disk, Ctrl-C or a kill leaves either the old folder or the new one, never half of one.
+A full disk, Ctrl-C or a kill leaves either the old folder or the new one, never half of one. (Overwriting takes two
+renames: a kill in the instant between them leaves the old folder beside its place, as ``.name.*.old/name``.)
 """
 
 from __future__ import annotations
@@ -56,13 +57,7 @@ def new_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterator
         for file in temporary.iterdir():
             _flush(file)
         _flush(temporary)
-        if target.exists():
-            retired = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
-            os.replace(target, retired / target.name)
-            os.replace(temporary, target)
-            shutil.rmtree(retired)
-        else:
-            os.replace(temporary, target)
+        _take_place(temporary, target)
         _flush(target.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -72,6 +67,8 @@ def new_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterator
 def new_file(path: str | os.PathLike[str], *, force: bool = False, text: bool = False) -> Iterator[IO[Any]]:
     """Open a temporary file that becomes ``path`` if and only if the block ends without an error."""
     target = check_output(path, force=force)
+    if target.is_dir():
+        raise OutputExistsError(f"{target} is a folder, and a file is to be written. Choose another output.")
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
     temporary = Path(name)
@@ -135,7 +132,9 @@ def read_json(path: Path) -> Any:
     """Read JSON; a syntax error is reported with the file's name."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except FileNotFoundError as error:
+        raise FormatError(f"{path} is missing. {_REMEDY}") from error
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FormatError(f"{path} is not valid JSON ({error}). {_REMEDY}") from error
 
 
@@ -143,7 +142,9 @@ def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
     """Write arrays in the safetensors format, without a copy of them in memory."""
     header: dict[str, Any] = {}
     offset = 0
-    ordered = {name: np.ascontiguousarray(arrays[name]) for name in sorted(arrays)}
+    # widest numbers first: with data on a cache line, every array is aligned to its own numbers
+    names = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
+    ordered = {name: np.asarray(arrays[name], order="C") for name in names}
     for name, array in ordered.items():
         header[name] = {
             "dtype": _DTYPE_NAMES[array.dtype.newbyteorder("=")],
@@ -170,6 +171,8 @@ def read_arrays(path: Path) -> dict[str, Array]:
             if not 2 <= length <= size - 8:
                 raise ValueError(f"header of {length} bytes in a file of {size}")
             header = json.loads(file.read(length))
+        if not isinstance(header, dict):
+            raise ValueError(f"header is a {type(header).__name__}")
         arrays: dict[str, Array] = {}
         for name, facts in header.items():
             if name == "__metadata__":
@@ -185,7 +188,9 @@ def read_arrays(path: Path) -> dict[str, Array]:
             else:
                 arrays[name] = np.memmap(path, dtype=dtype, mode="r", offset=8 + length + start, shape=shape)
         return arrays
-    except (ValueError, KeyError, TypeError) as error:
+    except FileNotFoundError as error:
+        raise FormatError(f"{path} is missing. {_REMEDY}") from error
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise FormatError(f"{path} is not a valid safetensors file ({error}). {_REMEDY}") from error
 
 
@@ -203,16 +208,34 @@ def _check_file(folder: Path, name: str, facts: Any) -> None:
         raise FormatError(f"{folder / CONFIG} names a file outside its folder: {name!r}.")
     if not path.is_file():
         raise FormatError(f"{folder} is incomplete: {name} is missing. {_REMEDY}")
+    if not isinstance(facts, dict) or not isinstance(facts.get("bytes"), int):
+        raise FormatError(f"{folder / CONFIG} does not give the size and sum of {name}. {_REMEDY}")
     size = path.stat().st_size
     if size != facts["bytes"]:
         raise FormatError(f"{path} is truncated or altered: {size:,} bytes instead of {facts['bytes']:,}. {_REMEDY}")
-    if _sha256(path) != facts["sha256"]:
+    if _sha256(path) != facts.get("sha256"):
         raise FormatError(f"{path} was altered: its SHA-256 is not the one in {CONFIG}. {_REMEDY}")
 
 
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _take_place(temporary: Path, target: Path) -> None:
+    """Rename a finished folder to its final name; what stood there is removed only after that."""
+    if not target.exists():
+        os.replace(temporary, target)
+        return
+    retired = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
+    old = retired / target.name
+    try:
+        os.replace(target, old)
+        os.replace(temporary, target)
+    finally:
+        if not target.exists() and old.exists():  # stopped between the two, by Ctrl-C for one
+            os.replace(old, target)
+        shutil.rmtree(retired, ignore_errors=True)
 
 
 def _flush(path: Path) -> None:
