@@ -69,7 +69,7 @@ class File:
             elif is_remote(self.name):
                 filesystem, path = remote(self.name)
                 with filesystem.open(path, "rb") as file:
-                    yield file
+                    yield cast(BinaryIO, io.BufferedReader(file, _BUFFER))  # its own readline() takes no limit
             else:
                 with Path(self.name).open("rb", buffering=_BUFFER) as file:
                     yield file
