@@ -156,7 +156,7 @@ class LagCounts:
             )
         except FormatError:
             raise
-        except (KeyError, TypeError, ValueError) as error:  # ArgumentError is a ValueError
+        except (KeyError, TypeError, ValueError, FileNotFoundError) as error:  # ArgumentError is a ValueError
             reason = f"{type(error).__name__}: {error}"
             raise FormatError(f"{folder} does not hold valid counts ({reason}). Write it anew.") from error
         return cls(vocabulary, unigrams, lags)

@@ -31,6 +31,7 @@ class Plan:
         workers: Threads.
         piece_bytes: Text a piece.
         held_bytes: Pieces that may wait in memory.
+        types_bytes: Table of types in the making; beyond it, the types are summed share by share.
         block_tokens: Tokens a block; a corpus that fits in one needs no merging.
         entries: Entries a lag that a thread writes before it hands them over.
     """
@@ -38,6 +39,7 @@ class Plan:
     workers: int
     piece_bytes: int
     held_bytes: int
+    types_bytes: int
     block_tokens: int
     entries: int
 
@@ -94,6 +96,7 @@ def make_plan(
         workers=workers,
         piece_bytes=max(piece, _MB // 4),
         held_bytes=budget // 3,
+        types_bytes=budget // 4,
         block_tokens=min(_MAX_BLOCK, max(1 << 16, (budget * 6 // 10 - fixed) // 8)),
         entries=min(RANGE_ENTRIES, max(1 << 12, entries)),
     )

@@ -1,0 +1,245 @@
+"""Pieces: stretches of the corpus, tokenised, each with its own table of types.
+
+The pieces of a corpus, one after the other, are the whole stream of provisional ids; END markers stand where sources
+end. A piece's ids refer to its own table, so that pieces can be made by any thread, process or machine. They wait for
+the vocabulary in memory, or on disk where memory is short or work has to survive a kill.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from textlds.corpus.reading import Chunk
+from textlds.corpus.settings import TextSettings
+from textlds.corpus.tokenizer import ChunkTokenizer, CustomTokenizer
+from textlds.corpus.types import TypeTable, pack
+from textlds.corpus.unknown import unknown_classes
+from textlds.corpus.vocabulary import Vocabulary
+from textlds.counts import kernels
+from textlds.counts.arrays import I32, I64, Flags, Values
+from textlds.errors import CorpusError
+from textlds.storage import read_arrays, write_arrays
+
+
+@dataclasses.dataclass(frozen=True)
+class PieceText:
+    """The text of a piece, not yet tokenised.
+
+    Attributes:
+        source: Number of the source in which it begins.
+        chunks: Consecutive chunks, perhaps of several sources.
+    """
+
+    source: int
+    chunks: list[Chunk]
+
+    @property
+    def origin(self) -> tuple[int, int, int]:
+        """Source and offset of its beginning, and how much of the sources' sizes was read for it."""
+        return self.source, self.chunks[0].offset, sum(chunk.size for chunk in self.chunks)
+
+
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """A tokenised stretch of text.
+
+    Attributes:
+        ids: Provisional ids and markers (n,), int32.
+        table: The types the ids refer to, with their occurrences.
+        origin: Where the text begins and how much it is (see :class:`PieceText`).
+    """
+
+    ids: I32
+    table: TypeTable
+    origin: tuple[int, int, int]
+
+    @property
+    def tokens(self) -> int:
+        """Number of tokens."""
+        return int(self.table.counts.sum())
+
+    @property
+    def nbytes(self) -> int:
+        """Memory it holds."""
+        return self.ids.nbytes + self.table.nbytes
+
+    def save(self, path: Path) -> None:
+        """Write a file that is there whole or not at all."""
+        data, offsets = self.table.word_bytes()
+        temporary = path.with_suffix(".partial")
+        arrays: dict[str, Values] = {"ids": self.ids, "types": data, "offsets": offsets, "counts": self.table.counts}
+        arrays["origin"] = np.array(self.origin, np.int64)
+        write_arrays(temporary, arrays)
+        os.replace(temporary, path)
+
+    @classmethod
+    def load(cls, path: Path) -> Piece:
+        """Read a file that :meth:`save` wrote; ids are mapped and read where they are used."""
+        arrays = read_arrays(path)
+        table = TypeTable()
+        if len(arrays["counts"]):
+            # Copies, because the compiled table takes arrays it may write to.
+            table.add_bytes(*(np.array(arrays[name]) for name in ("types", "offsets", "counts")))
+        source, offset, size = arrays["origin"].tolist()
+        return cls(arrays["ids"], table, (source, offset, size))
+
+
+def tokenize(text: PieceText, settings: TextSettings, tokenizer: CustomTokenizer | None = None) -> Piece:
+    """Tokenise the chunks of a piece with a table of its own."""
+    worker = ChunkTokenizer(settings, tokenizer=tokenizer)
+    parts = [worker.ids(chunk.data, end=chunk.end, separated=chunk.separated) for chunk in text.chunks]
+    ids = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return Piece(ids, worker.table, text.origin)
+
+
+class PieceStore:
+    """The pieces of a corpus in order: in memory up to a limit, beyond it in a folder.
+
+    Args:
+        folder: Where pieces go that memory has no room for.
+        memory: Bytes that pieces may take in memory.
+        durable: Write every piece to the folder, so that interrupted work can go on.
+    """
+
+    def __init__(self, folder: Path, memory: int, *, durable: bool = False) -> None:
+        self._folder, self._room, self._durable = folder, memory, durable
+        self._held: list[Piece | None] = []
+        self.tokens = 0
+        self.table_bytes = 0
+        self.boundaries = 0
+        self._after_token = False
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def path(self, index: int) -> Path:
+        """Return the file of piece number ``index``."""
+        return self._folder / f"piece-{index:06d}.safetensors"
+
+    def finished(self) -> int:
+        """Return how many pieces, from the first one on, are on disk from an earlier attempt."""
+        number = 0
+        while self._durable and self.path(number).exists():
+            number += 1
+        return number
+
+    def write(self, index: int, piece: Piece) -> None:
+        """Store piece ``index`` durably if that is asked for. May be called by any thread, in any order."""
+        if self._durable:
+            piece.save(self.path(index))
+
+    def add(self, piece: Piece) -> None:
+        """Take the next piece in order, and note what the vocabulary and the planning need to know of it."""
+        index = len(self._held)
+        runs, self._after_token = kernels.count_boundaries(_writable(piece.ids), self._after_token)
+        self.boundaries += runs
+        self.tokens += piece.tokens
+        self.table_bytes += piece.table.nbytes
+        if piece.nbytes <= self._room:
+            self._room -= piece.nbytes
+            self._held.append(piece)
+        else:
+            if not self._durable:
+                piece.save(self.path(index))
+            self._held.append(None)
+
+    def __iter__(self) -> Iterator[Piece]:
+        for index in range(len(self)):
+            yield self._held[index] or Piece.load(self.path(index))
+
+    def drain(self) -> Iterator[Piece]:
+        """Iterate for the last time, freeing memory on the way."""
+        for index in range(len(self)):
+            piece, self._held[index] = self._held[index], None
+            yield piece or Piece.load(self.path(index))
+
+
+def _writable(ids: I32) -> I32:
+    """Return ids as kernels take them: one compiled signature, for arrays that may be written to."""
+    return ids if ids.flags.writeable and type(ids) is np.ndarray else np.array(ids)
+
+
+def learn_vocabulary(
+    store: PieceStore, *, vocab_size: int, min_count: int, settings: TextSettings, limit: int
+) -> Vocabulary:
+    """Sum the tables of types by their bytes and keep the most frequent types.
+
+    Where the sum might take more than ``limit`` bytes, it is made share by share, and only types that can be among the
+    ``vocab_size`` most frequent are kept of each share.
+    """
+    shares = -(-store.table_bytes // max(limit, 1))
+    if shares <= 1:
+        total = TypeTable.merged(piece.table for piece in store)
+    else:
+        total, classes = TypeTable(), unknown_classes(settings.unknown)
+        for share in range(shares):
+            part = TypeTable()
+            for piece in store:
+                _add(part, piece.table, _share_of(piece.table, share, shares))
+            _add(total, part, _frequent(part.counts, vocab_size + len(classes)))  # names of classes are not kept
+    if len(total) < 2:
+        raise CorpusError(f"the text has a single type of token, {total.words()[0]!r}; pairs need two or more.")
+    if settings.boundary_token is not None and store.boundaries:
+        total.add_bytes(*pack([settings.boundary_token]), np.array([store.boundaries], np.int64))
+    return Vocabulary.learn(total, vocab_size=vocab_size, min_count=min_count, settings=settings)
+
+
+def _share_of(table: TypeTable, share: int, shares: int) -> Flags:
+    chosen = np.zeros(len(table), np.bool_)
+    kernels.in_share(*table.word_bytes(), share, shares, chosen)
+    return chosen
+
+
+def _frequent(counts: I64, number: int) -> Flags:
+    """Mark the ``number`` largest counts and all that are equal to the smallest of them."""
+    if len(counts) <= number:
+        return np.ones(len(counts), np.bool_)
+    least = np.partition(counts, len(counts) - number)[len(counts) - number]
+    return np.asarray(counts >= least)
+
+
+def _add(total: TypeTable, table: TypeTable, chosen: Flags) -> None:
+    if not chosen.any():
+        return
+    types, offsets = table.word_bytes()
+    lengths = np.diff(offsets)
+    bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[chosen])])
+    total.add_bytes(types[np.repeat(chosen, lengths)], bounds, table.counts[chosen])
+
+
+def row_blocks(
+    pieces: Iterable[Piece], vocabulary: Vocabulary, *, block_tokens: int, max_lag: int
+) -> Iterator[tuple[I32, int]]:
+    """Turn pieces into blocks of rows, each with the last ``max_lag`` items before it as context.
+
+    Yields:
+        ``(rows, first)``: positions before ``first`` are context. The array is overwritten by the next block.
+    """
+    token = vocabulary.settings.boundary_token
+    boundary_row = -1 if token is None else vocabulary.id(token)
+    block = np.empty(max_lag + block_tokens, np.int32)
+    first = size = 0
+    state = kernels.AFTER_STOP
+    step = 1 << 20
+    for piece in pieces:
+        rows_of = np.asarray(vocabulary.remap(piece.table))
+        for begin in range(0, len(piece.ids), step):
+            ids = _writable(piece.ids[begin : begin + step])
+            rows = np.empty(2 * len(ids), np.int32)
+            n, state = kernels.to_rows(ids, rows_of, boundary_row, state, rows)
+            done = 0
+            while done < n:
+                part = rows[done : min(n, done + len(block) - size)]
+                block[size : size + len(part)] = part
+                size, done = size + len(part), done + len(part)
+                if size == len(block):
+                    yield block, first
+                    block[:max_lag] = block[size - max_lag :].copy()
+                    first = size = max_lag
+    if size > first:
+        yield block[:size], first

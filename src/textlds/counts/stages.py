@@ -1,0 +1,182 @@
+"""The two stages of counting: text to pieces, and pieces to finished rows."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from textlds.corpus.files import TextSource, compression, is_remote
+from textlds.corpus.reading import CHUNK_BYTES, Chunk, Source
+from textlds.corpus.settings import TextSettings
+from textlds.corpus.tokenizer import CustomTokenizer
+from textlds.corpus.vocabulary import Vocabulary
+from textlds.counts.arrays import I32, I64
+from textlds.counts.blocks import Sink, count_block, in_order, merge
+from textlds.counts.pieces import Piece, PieceStore, PieceText, row_blocks, tokenize
+from textlds.counts.plan import Plan
+from textlds.counts.sinks import FolderSink, FolderSource
+from textlds.progress import Progress
+from textlds.storage import read_arrays, write_arrays
+
+_RUNS_AT_ONCE = 32  # runs merged in one go; each costs 16 V bytes of row lengths
+_RUN = "run.safetensors"
+
+
+def tokenize_sources(
+    sources: Sequence[Source],
+    store: PieceStore,
+    settings: TextSettings,
+    tokenizer: CustomTokenizer | None,
+    plan: Plan,
+    progress: Progress,
+) -> None:
+    """Read the text once, and put its pieces, in order, into ``store``; pieces that are there already are kept."""
+
+    def make(item: tuple[int, PieceText]) -> Piece:
+        index, text = item
+        if store.path(index).exists():
+            return Piece.load(store.path(index))
+        piece = tokenize(text, settings, tokenizer)
+        store.write(index, piece)
+        return piece
+
+    sizes = [source.size for source in sources]
+    total = None if None in sizes else sum(size or 0 for size in sizes)
+    rate = Rate()
+    first = max(store.finished() - 1, 0)
+    with progress.task("tokenise", total, "bytes") as task, ThreadPoolExecutor(plan.workers) as pool:
+        for index in range(first):
+            piece = Piece.load(store.path(index))
+            store.add(piece)
+            task.advance(piece.origin[2])
+        begin = Piece.load(store.path(first)).origin[:2] if store.finished() else (0, 0)
+        texts = enumerate(cut_pieces(sources, plan.piece_bytes, begin=begin), start=first)
+        for _, piece in in_order(pool, plan.workers, make, texts):
+            store.add(piece)
+            task.advance(piece.origin[2], rate.note(piece.tokens))
+
+
+def cut_pieces(sources: Sequence[Source], piece_bytes: int, *, begin: tuple[int, int] = (0, 0)) -> Iterator[PieceText]:
+    """Group the chunks of all sources into pieces; where they are cut follows from the text and the size alone.
+
+    Args:
+        sources: In order.
+        piece_bytes: A piece is complete with the chunk that takes it to this size.
+        begin: Source and offset at which a piece begins: go on from there.
+    """
+    piece: list[Chunk] = []
+    first = size = 0
+    for number in range(begin[0], len(sources)):
+        for chunk in _chunks_from(sources[number], begin[1] if number == begin[0] else 0, piece_bytes):
+            first = first if piece else number
+            piece.append(chunk)
+            size += len(chunk.data)
+            if size >= piece_bytes:
+                yield PieceText(first, piece)
+                piece, size = [], 0
+    if piece:
+        yield PieceText(first, piece)
+
+
+def _chunks_from(source: Source, offset: int, piece_bytes: int) -> Iterator[Chunk]:
+    """Read a source from the chunk at ``offset`` on, without reading what comes before it where that is possible."""
+    if offset and isinstance(source, TextSource) and not is_remote(source.name) and not compression(source.name):
+        source = TextSource(source.file, source.options, start=offset, stop=source.stop)
+    for chunk in source.chunks(min(piece_bytes, CHUNK_BYTES)):
+        if chunk.offset >= offset:
+            yield chunk
+
+
+def count_store(
+    store: PieceStore,
+    vocabulary: Vocabulary,
+    plan: Plan,
+    *,
+    max_lag: int,
+    folder: Path,
+    sink: Sink,
+    progress: Progress,
+) -> I64:
+    """Count all pieces and hand the finished rows to ``sink``; the store's memory is freed on the way.
+
+    A corpus larger than a block goes through sorted runs in ``folder``; runs that are there already are kept.
+
+    Returns:
+        Occurrences of each row (V,).
+    """
+    items = store.tokens + 2 * store.boundaries  # a run of markers becomes at most a boundary token and a STOP
+    n_rows = len(vocabulary)
+    blocks = row_blocks(store.drain(), vocabulary, block_tokens=min(plan.block_tokens, items), max_lag=max_lag)
+    rate = Rate()
+
+    def count(rows: I32, first: int, into: Sink) -> I64:
+        return count_block(
+            rows, first=first, n_rows=n_rows, max_lag=max_lag, workers=plan.workers, sink=into,
+            entries=plan.entries, advance=lambda n: task.advance(n, rate.note(n)),
+        )  # fmt: skip
+
+    with progress.task("count", store.tokens, "tokens") as task:
+        if items <= plan.block_tokens:
+            return sum((count(rows, first, sink) for rows, first in blocks), np.zeros(n_rows, np.int64))
+        runs = [
+            _run(folder / f"run-{number:05d}", n_rows, max_lag, functools.partial(count, *block))
+            for number, block in enumerate(blocks)
+        ]
+    with progress.task("merge", None) as task:
+        return _merge_runs(runs, n_rows, plan, max_lag=max_lag, folder=folder, sink=sink)
+
+
+def _run(path: Path, n_rows: int, max_lag: int, fill: Callable[[Sink], I64]) -> Path:
+    """Make a sorted run, a folder that is there whole or not at all; ``fill`` writes its rows."""
+    if path.exists():
+        return path
+    temporary = path.with_suffix(".partial")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    with FolderSink(temporary, n_rows, max_lag) as sink:
+        unigrams = fill(sink)
+        sink.finish()
+    write_arrays(temporary / _RUN, {"unigrams": unigrams, "pointers": sink.pointers})
+    os.replace(temporary, path)
+    return path
+
+
+def _pointers(run: Path, lag: int) -> I64:
+    return np.array(read_arrays(run / _RUN)["pointers"][lag - 1])
+
+
+def _merge_runs(runs: list[Path], n_rows: int, plan: Plan, *, max_lag: int, folder: Path, sink: Sink) -> I64:
+    def add(part: list[Path], into: Sink) -> I64:
+        sources = [FolderSource(path, n_rows, functools.partial(_pointers, path)) for path in part]
+        merge(sources, [1] * len(part), max_lag=max_lag, workers=plan.workers, sink=into, entries=plan.entries)
+        return sum((np.array(read_arrays(path / _RUN)["unigrams"]) for path in part), np.zeros(n_rows, np.int64))
+
+    level = 0
+    while len(runs) > _RUNS_AT_ONCE:
+        parts = [runs[i : i + _RUNS_AT_ONCE] for i in range(0, len(runs), _RUNS_AT_ONCE)]
+        runs = [
+            _run(folder / f"merged-{level}-{i:05d}", n_rows, max_lag, functools.partial(add, part))
+            for i, part in enumerate(parts)
+        ]
+        level += 1
+    return add(runs, sink)
+
+
+class Rate:
+    """Tokens a second since the beginning, for the progress bar."""
+
+    def __init__(self) -> None:
+        self._begin, self._tokens = time.monotonic(), 0
+
+    def note(self, tokens: int) -> str:
+        """Add tokens and return the rate as text."""
+        self._tokens += tokens
+        seconds = max(time.monotonic() - self._begin, 1e-6)
+        return f"{self._tokens / 1e6:,.1f} M tokens, {self._tokens / seconds / 1e6:.1f} M/s"
