@@ -182,7 +182,7 @@ def steady_filter(params, null, w, *, circular=False):
             means_pred[t] = model.A @ mean
             mean = means_pred[t] + steady.gain @ (y[t] - model.C @ means_pred[t])
             means[t] = mean
-    tokens = np.array([_log_density(error, steady.S) for error in y - means_pred @ model.C.T])
+    tokens = _log_densities(y - means_pred @ model.C.T, steady.S)
     covs = np.broadcast_to(steady.cov_filt, (len(y), *steady.cov_filt.shape))
     return Posterior(means, covs, tokens, means_pred)
 
@@ -215,11 +215,14 @@ def log_likelihood(params, null, w, *, method="exact", relative=True, circular=F
 def static_log_likelihood(params, null, w):
     """Return the log-density of each token in the model of the same noise with C = 0."""
     model = dense(params, null)
-    return np.array([_log_density(y, model.D_static) for y in np.asarray(w) @ model.basis])
+    return _log_densities(np.asarray(w) @ model.basis, model.D_static)
 
 
 def _log_density(y, cov):
-    if len(y) == 0:
-        return 0.0
+    return _log_densities(y[None, :], cov)[0]
+
+
+def _log_densities(rows, cov):
     _, logdet = np.linalg.slogdet(cov)
-    return -0.5 * (len(y) * np.log(2 * np.pi) + logdet + y @ np.linalg.solve(cov, y))
+    distances = np.sum(rows * np.linalg.solve(cov, rows.T).T, axis=1)
+    return -0.5 * (rows.shape[1] * np.log(2 * np.pi) + logdet + distances)

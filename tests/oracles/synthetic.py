@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+
 import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
@@ -90,15 +92,13 @@ def markov_text(seed, n, *, V=20, classes=4, order=0.7):
     """Return n word ids of a Markov chain, every word present."""
     kernel = markov_kernel(seed, V=V, classes=classes, order=order)
     rng = np.random.default_rng([seed, 1])
-    cumulative = np.cumsum(kernel, axis=0).T.copy()  # one row of thresholds an earlier word
-    uniform = rng.random(n)
-    ids = np.empty(n, np.int64)
-    word = 0
-    for t in range(n):
-        word = min(int(np.searchsorted(cumulative[word], uniform[t])), V - 1)
-        ids[t] = word
-    ids[:V] = np.arange(V)
-    return ids
+    thresholds = np.cumsum(kernel, axis=0).T.tolist()  # one list an earlier word
+    ids, word = [], 0
+    for u in rng.random(n).tolist():
+        word = min(bisect.bisect_left(thresholds[word], u), V - 1)
+        ids.append(word)
+    ids[:V] = range(V)
+    return np.array(ids)
 
 
 def lag_counts(ids, V, max_lag, *, circular=False):
@@ -116,3 +116,32 @@ def text_moments(ids, V, max_lag, *, circular=False, pseudocount=0.0):
     """Return the moments of a text. Circular ones without pseudocounts are exactly the averages over the text."""
     unigrams, lags = lag_counts(ids, V, max_lag, circular=circular)
     return word_moments(unigrams, lags, pseudocount=pseudocount, threads=1)
+
+
+def simulate(params, n, *, seed, chains=100):
+    """Return n observations of a model without null direction, as (chains, n / chains, dimension)."""
+    rng = np.random.default_rng([seed, 2])
+    A, C = params.A, params.C
+    D = params.noise.to_dense(C, np.zeros(len(C)))
+    cov = sl.solve_discrete_lyapunov(A, params.Q)
+    roots = [np.linalg.cholesky(X) for X in (cov, params.Q, D)]
+    length = n // chains
+    x = rng.standard_normal((chains, len(A))) @ roots[0].T
+    states = np.empty((chains, length, len(A)))
+    innovations = rng.standard_normal((length, chains, len(A))) @ roots[1].T
+    for t in range(length):
+        states[:, t] = x
+        x = x @ A.T + innovations[t]
+    return states @ C.T + rng.standard_normal((chains, length, len(C))) @ roots[2].T
+
+
+def sample_moments(w, max_lag):
+    """Return the moments of simulated data, whitened by its own covariance."""
+    flat = w.reshape(-1, w.shape[-1])
+    root = np.real(sl.sqrtm(np.linalg.inv(flat.T @ flat / len(flat))))
+    w = w @ root
+    lags = [
+        np.einsum("cti,ctj->ij", w[:, k:], w[:, :-k], optimize=True) / (w.shape[0] * (w.shape[1] - k))
+        for k in range(1, max_lag + 1)
+    ]
+    return Moments([DenseOperator(lag) for lag in lags], None, w.shape[-1])
