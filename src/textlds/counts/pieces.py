@@ -25,6 +25,8 @@ from textlds.counts.arrays import I32, I64, Flags, Values
 from textlds.errors import CorpusError
 from textlds.storage import read_arrays, write_arrays
 
+_STEP = 1 << 20  # ids read from disk at once
+
 
 @dataclasses.dataclass(frozen=True)
 class PieceText:
@@ -222,24 +224,20 @@ def row_blocks(
     """
     token = vocabulary.settings.boundary_token
     boundary_row = -1 if token is None else vocabulary.id(token)
-    block = np.empty(max_lag + block_tokens, np.int32)
+    # An id becomes at most two items: with two to spare, a corpus of block_tokens items is one block.
+    block = np.empty(max_lag + block_tokens + 2, np.int32)
     first = size = 0
     state = kernels.AFTER_STOP
-    step = 1 << 20
     for piece in pieces:
-        rows_of = np.asarray(vocabulary.remap(piece.table))
-        for begin in range(0, len(piece.ids), step):
-            ids = _writable(piece.ids[begin : begin + step])
-            rows = np.empty(2 * len(ids), np.int32)
-            n, state = kernels.to_rows(ids, rows_of, boundary_row, state, rows)
-            done = 0
-            while done < n:
-                part = rows[done : min(n, done + len(block) - size)]
-                block[size : size + len(part)] = part
-                size, done = size + len(part), done + len(part)
-                if size == len(block):
-                    yield block, first
-                    block[:max_lag] = block[size - max_lag :].copy()
-                    first = size = max_lag
+        rows_of = vocabulary.remap(piece.table)
+        done = 0
+        while done < len(piece.ids):
+            ids = _writable(piece.ids[done : done + min(_STEP, (len(block) - size) // 2)])
+            n, state = kernels.to_rows(ids, rows_of, boundary_row, state, block[size:])
+            size, done = size + n, done + len(ids)
+            if len(block) - size < 2:
+                yield block[:size], first
+                block[:max_lag] = block[size - max_lag : size].copy()
+                first = size = max_lag
     if size > first:
         yield block[:size], first
