@@ -24,7 +24,7 @@ from textlds.errors import ArgumentError
 from textlds.linalg.psd import sqrt_and_inverse
 from textlds.linalg.types import Matrix, Vector
 from textlds.model.engine import Consumer, Engine, Index, Method, Posterior
-from textlds.model.kernels import unpack_on_sphere
+from textlds.model.kernels import NOTHING, unpack_on_sphere
 
 Array = NDArray[Any]
 Part = Literal["state", "left", "word", "right"]
@@ -66,7 +66,9 @@ class EmbeddingSpace:
     def whitener(self, part: str) -> Array:
         """Return E[y yᵀ]^-½ of a part, (h, h)."""
         if part not in self._whiteners:
-            _, inverse = sqrt_and_inverse(self._second_moments[part], floor=1e-8)
+            # Σ_filt = I here, so a variance of 1e-30 is none; with it the root stays finite for a model with C = 0
+            ridge = 1e-30 * np.eye(len(self._engine.A))
+            _, inverse = sqrt_and_inverse(self._second_moments[part] + ridge, floor=1e-8)
             self._whiteners[part] = np.ascontiguousarray(inverse, self._engine.dtype)
         return self._whiteners[part]
 
@@ -118,6 +120,7 @@ def check_parts(parts: str | Sequence[str], method: str) -> tuple[Part, ...]:
 
 
 def on_sphere(X: Array) -> Array:
-    """Scale every row to length one; a zero row stays zero."""
+    """Scale every row to length one; one shorter than NOTHING becomes zero."""
     norms = np.linalg.norm(X, axis=1, keepdims=True)
-    return X / np.where(norms > 0, norms, 1)
+    scaled: Array = np.where(norms > NOTHING, X / np.maximum(norms, X.dtype.type(NOTHING)), X.dtype.type(0))
+    return scaled

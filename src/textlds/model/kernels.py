@@ -6,6 +6,9 @@ import numpy as np
 
 from textlds.compiled import kernel_fma
 
+# A whitened mean is of length sqrt(h) on average. One this short is rounding: that of a word that was never seen, say.
+NOTHING = 1e-5
+
 
 @kernel_fma
 def smooth_one(ids, gains, A, AT, shrink, pred, filt, smooth):  # type: ignore[no-untyped-def]
@@ -51,14 +54,17 @@ def _accumulate(rows, x, y):  # type: ignore[no-untyped-def]
 
 @kernel_fma
 def unpack_on_sphere(packed, rows, targets, out, column):  # type: ignore[no-untyped-def]
-    """Copy row rows[i] of ``packed``, scaled to length one, to out[targets[i], column:column + width]."""
+    """Copy row rows[i] of ``packed``, scaled to length one, to out[targets[i], column:column + width].
+
+    A row shorter than NOTHING becomes zero.
+    """
     width = packed.shape[1]
     for i in range(len(rows)):
         source = packed[rows[i]]
         total = 0.0
         for c in range(width):
             total += np.float64(source[c]) * np.float64(source[c])
-        scale = packed.dtype.type(1.0 / np.sqrt(total)) if total > 0 else packed.dtype.type(0)
+        scale = packed.dtype.type(1.0 / np.sqrt(total)) if total > NOTHING**2 else packed.dtype.type(0)
         target = out[targets[i]]
         for c in range(width):
             target[column + c] = scale * source[c]

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textlds.corpus.vocabulary import Vocabulary
-from textlds.model.embedding import EmbeddingSpace, Part
+from textlds.errors import ArgumentError
+from textlds.model.embedding import EmbeddingSpace, Part, on_sphere
 from textlds.model.engine import Engine
 
 Array = NDArray[Any]
@@ -31,6 +32,8 @@ class TokenStream:
 
     def push(self, token: str) -> Array:
         """Take one token and return its vector, (d,) float32."""
+        if not isinstance(token, str):
+            raise ArgumentError(f"{token!r:.100} is not a token; push one string at a time.")
         word = self._vocabulary.id(token)
         filt = self._engine.shrink * self._pred + self._engine.gains[word]
         vectors = []
@@ -39,8 +42,6 @@ class TokenStream:
                 vectors.append(self._space.words[word])
             else:
                 name, mean = ("filter", filt) if part == "state" else ("left", self._pred)
-                vector = mean @ self._space.whitener(name)
-                norm = np.linalg.norm(vector)
-                vectors.append(vector / norm if norm > 0 else vector)
+                vectors.append(on_sphere((mean @ self._space.whitener(name))[None])[0])
         self._pred = self._engine.A @ filt
         return np.concatenate(vectors)

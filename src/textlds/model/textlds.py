@@ -289,7 +289,7 @@ def _windows(encoder: Encoder, texts: Iterable[Text]) -> Iterator[list[EncodedTe
     size = 0
     for text in texts:
         window.append(encoder.encode(text))
-        size += len(window[-1].ids)
+        size += len(window[-1].ids) + 1  # texts without tokens count too, or they would never end a window
         if size >= _WINDOW:
             yield window
             window, size = [], 0
