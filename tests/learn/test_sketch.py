@@ -51,9 +51,9 @@ def test_basis_holds_the_dominant_range_of_a_text(moments):
     dense = [lag.to_dense() for lag in moments.lags]
     values, vectors = np.linalg.eigh(sum(X @ X.T + X.T @ X for X in dense))
     basis = make(moments, 12).basis
-    assert np.max(sl.subspace_angles(basis, vectors[:, -H:])) < 0.1
+    assert np.max(sl.subspace_angles(basis, vectors[:, -H:])) < 0.3
     kept = sum(np.linalg.norm(basis.T @ X) ** 2 + np.linalg.norm(X @ basis) ** 2 for X in dense)
-    assert kept > 0.97 * values[-12:].sum()
+    assert kept > 0.95 * values[-12:].sum()
 
 
 def test_learning_in_the_whole_space_is_learning_in_the_sketch_of_it(moments):
