@@ -1,1 +1,83 @@
-"""The command line."""
+"""The command line: ``textlds demo | count | fit | train | embed | similar | dynamics | score | info | plot | ...``
+
+One file a command: a plain function that does the work and ``command``, a shim that reads its options. Importing the
+shims is cheap; what a command needs is imported when it runs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from textlds._version import __version__
+from textlds.cli.output import INTERRUPTED, examples, guarded
+
+_PANELS = {
+    "Make a model": ("train", "count", "fit"),
+    "Use a model": ("embed", "similar", "score", "dynamics", "plot"),
+    "Counts as data": ("merge", "subtract", "prune"),
+    "Look around": ("demo", "info"),
+}
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        build_app()(prog_name="textlds")
+    except KeyboardInterrupt:  # before a command began
+        sys.exit(INTERRUPTED)
+
+
+def build_app() -> typer.Typer:
+    """Return the application with all commands."""
+    app = typer.Typer(
+        name="textlds",
+        help="Word vectors in context, learnt from counts: a linear dynamical system for text.",
+        epilog=_epilog(),
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["--help", "-h"]},
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(top)
+    for panel, names in _PANELS.items():
+        for name in names:
+            module: Any = importlib.import_module(f"textlds.cli.{name}")
+            app.command(name, epilog=examples(*getattr(module, "EXAMPLES", ())) or None, rich_help_panel=panel)(
+                guarded(module.command)
+            )
+    return app
+
+
+def top(
+    context: typer.Context,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages; errors only.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=lambda value: _print_version(value), is_eager=True)
+    ] = False,
+) -> None:
+    """Hand the options of textlds itself on to its commands."""
+    if quiet:
+        commands = {name for names in _PANELS.values() for name in names}
+        context.default_map = {name: {"quiet": True} for name in commands}
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"textlds {__version__}\n")
+        raise typer.Exit
+
+
+def _epilog() -> str:
+    return examples(
+        ("textlds demo", "see it work, in a minute"),
+        ("textlds train book.txt -o model", "a model of your own text"),
+        "textlds similar model bank --context 'He sat on the bank of the river.'",
+        ("textlds embed model book.txt -o vectors.npz", "a vector for every token"),
+    ) + (
+        "\n\n[bold]Exit codes[/bold]\n\n0 all went well; 1 an error, told on standard error; 2 the command was not "
+        "understood; 130 interrupted by Ctrl-C; 141 the reader of the output went away."
+    )

@@ -1,0 +1,160 @@
+"""``textlds embed``: a vector for every token."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from textlds.cli import options as opt
+from textlds.cli.output import print_json, say
+from textlds.cli.texts import Text, open_texts, read_texts, total_size
+
+if TYPE_CHECKING:
+    from textlds.cli.vector_files import VectorWriter
+    from textlds.corpus.reading import Source
+    from textlds.model.textlds import TextLDS, TokenVectors
+    from textlds.progress import Progress
+
+_SHOWN_EVERY = 1000  # lines between updates of the progress
+
+
+def embed_files(
+    path: Path,
+    files: list[str],
+    output: Path | None,
+    *,
+    options: dict[str, Any],
+    text_column: str = "text",
+    encoding_errors: str = "strict",
+    force: bool = False,
+    quiet: bool = False,
+) -> dict[str, Any]:
+    """Embed every line of files, or of standard input, into a file or to standard output.
+
+    Args:
+        path: The model folder.
+        files: What to read; empty for standard input.
+        output: A .npz, .parquet or .jsonl file, or None for JSON lines on standard output.
+        options: Arguments of :meth:`TextLDS.embed`.
+        text_column: Of .jsonl and .parquet files.
+        encoding_errors: What to do about bytes that are not UTF-8.
+        force: Overwrite the output.
+        quiet: Show no progress.
+
+    Returns:
+        How much was done: texts, tokens, dimensions and seconds.
+    """
+    from textlds.cli.vector_files import JsonLinesWriter, check_format, vector_file
+    from textlds.model.embedding import check_parts
+    from textlds.pipeline import load
+    from textlds.progress import resolve
+    from textlds.storage import check_output
+
+    if output is not None:
+        check_output(output, force=force)
+        check_format(output)
+    check_parts(options["parts"], options["method"])
+    sources = open_texts(files, text_column=text_column, encoding_errors=encoding_errors, quiet=quiet)
+    model = load(path)
+    dimensions = model.state_size * len(options["parts"])
+    names = [source.name for source in sources]
+    writer: contextlib.AbstractContextManager[VectorWriter]
+    if output is None:
+        writer = contextlib.nullcontext(JsonLinesWriter(sys.stdout.buffer, names if files else [], options["dtype"]))
+    else:
+        writer = vector_file(output, names, dimensions, options["dtype"], force=force)
+    began = time.perf_counter()
+    with writer as target:
+        texts, tokens = _embed(model, sources, target, options, resolve(not quiet))
+    return {"texts": texts, "tokens": tokens, "dimensions": dimensions, "seconds": time.perf_counter() - began}
+
+
+def _embed(
+    model: TextLDS, sources: list[Source], target: VectorWriter, options: dict[str, Any], progress: Progress
+) -> tuple[int, int]:
+    texts = tokens = size = 0
+    began = time.perf_counter()
+    total = total_size(sources)
+    with progress.task("Embed", total, "bytes") as task:
+        for text, vectors in _with_vectors(model, read_texts(sources), options):
+            target.add(text.file, text.line, vectors)
+            texts, tokens, size = texts + 1, tokens + len(vectors), size + text.size
+            if texts % _SHOWN_EVERY == 0:
+                rate = tokens / (time.perf_counter() - began)
+                task.advance(size, f"{texts:,} texts, {rate:,.0f} tokens/s")
+                size = 0
+        rate = tokens / max(time.perf_counter() - began, 1e-9)
+        task.advance(size, f"{texts:,} texts, {rate:,.0f} tokens/s")
+    return texts, tokens
+
+
+def _with_vectors(
+    model: TextLDS, texts: Iterator[Text], options: dict[str, Any]
+) -> Iterator[tuple[Text, TokenVectors]]:
+    """Pair each text with its vectors; the model reads ahead, so texts wait for theirs."""
+    waiting: deque[Text] = deque()
+
+    def contents() -> Iterator[str | list[str]]:
+        for text in texts:
+            waiting.append(text)
+            yield text.content
+
+    for vectors in model.embed(contents(), **options):
+        yield waiting.popleft(), vectors
+
+
+def command(
+    model: opt.Model,
+    files: opt.TextFiles = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", show_default="standard output",
+            help="A file that ends in .npz, .parquet or .jsonl.",
+        ),
+    ] = None,
+    method: Annotated[
+        Literal["smooth", "filter", "exact"],
+        typer.Option(help="smooth: the whole line counts; filter: only what stands before; exact: also at its start."),
+    ] = "smooth",
+    parts: Annotated[
+        str, typer.Option(help="What a vector is made of, side by side: any of state, left, word, right.")
+    ] = "state",
+    dtype: Annotated[Literal["float32", "float64"], typer.Option(help="Of the vectors.")] = "float32",
+    threads: opt.Threads = None,
+    text_column: opt.TextColumn = "text",
+    encoding_errors: opt.EncodingErrors = "strict",
+    force: opt.Force = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Give every token of a text a vector in its context. One text a line.
+
+    Without --output, JSON lines go to standard output: {"line": 1, "tokens": \\\\[...], "vectors": \\\\[\\\\[...], ...]}.
+    """  # fmt: skip
+    options = {"method": method, "parts": tuple(parts.replace(",", " ").split()), "dtype": dtype, "threads": threads}
+    done = embed_files(
+        model, files or [], output, options=options, text_column=text_column, encoding_errors=encoding_errors,
+        force=force, quiet=quiet,
+    )  # fmt: skip
+    if output is not None:
+        if as_json:
+            print_json({"output": str(output), **done})
+        say(
+            f"Wrote {output}: {done['tokens']:,} tokens of {done['texts']:,} texts, {done['dimensions']} numbers each.",
+            quiet=quiet,
+        )
+
+
+EXAMPLES = (
+    "textlds embed model reviews.txt -o vectors.npz",
+    ("textlds embed model *.txt.gz -o vectors.parquet --parts left,word,right", "for tagging"),
+    ("echo 'The bank raised rates.' | textlds embed model", "to standard output"),
+)

@@ -1,0 +1,133 @@
+"""``textlds fit``: from counts to a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from textlds.cli import options as opt
+from textlds.cli.checkpoints import checkpoint_of, holds_fit, interruptible, prepare, remove, remove_fit
+from textlds.cli.output import print_json, say
+
+if TYPE_CHECKING:
+    from textlds.counts.lagcounts import LagCounts
+    from textlds.model.textlds import TextLDS
+
+
+def fit_counts(
+    counts: Path, output: Path, *, force: bool, resume: bool, threads: int | None, quiet: bool, settings: dict[str, Any]
+) -> TextLDS:
+    """Fit a model to a counts folder and write it; an interrupted fit leaves a checkpoint beside the output.
+
+    Args:
+        counts: The counts folder.
+        output: The model folder to write.
+        force: Overwrite the output and throw away an old checkpoint.
+        resume: Go on from the checkpoint.
+        threads: How many.
+        quiet: Show no progress.
+        settings: The other arguments of :func:`textlds.fit`.
+    """
+    from textlds.storage import check_output
+
+    check_output(output, force=force)
+    checkpoint = checkpoint_of(output)
+    prepare(checkpoint, force=force, resume=resume, quiet=quiet)
+    with interruptible(checkpoint):
+        from textlds.counts.lagcounts import LagCounts
+
+        loaded = LagCounts.load(counts)
+        return fit_and_save(loaded, output, checkpoint, force=force, threads=threads, quiet=quiet, settings=settings)
+
+
+def fit_and_save(
+    counts: LagCounts,
+    output: Path,
+    checkpoint: Path,
+    *,
+    force: bool,
+    threads: int | None,
+    quiet: bool,
+    settings: dict[str, Any],
+) -> TextLDS:
+    """Fit, write the model, and only then remove the checkpoint."""
+    from textlds.errors import TextLDSError
+    from textlds.fitting import fit
+
+    fresh = not holds_fit(checkpoint)
+    try:
+        model = fit(counts, checkpoint=checkpoint, resume=checkpoint.exists(), threads=threads, progress=not quiet, **settings)
+    except TextLDSError:
+        # these settings cannot work, so there is nothing to go on with; a fit of before is another matter
+        if fresh:
+            remove_fit(checkpoint)
+        raise
+    model.save(output, force=force)
+    remove(checkpoint)
+    return model
+
+
+def report(model: TextLDS, output: Path, *, as_json: bool, quiet: bool) -> None:
+    """Say what was written."""
+    history = model.history
+    likelihood = history.log_likelihood[-1] if history.log_likelihood else history.start
+    facts = {
+        "output": str(output),
+        "state_size": model.state_size,
+        "vocabulary": len(model.vocabulary),
+        "iterations": history.iterations,
+        "log_likelihood": likelihood,
+        "seconds": round(history.seconds[-1], 3) if history.seconds else 0.0,
+    }
+    if as_json:
+        print_json(facts)
+    gained = f", log-likelihood {likelihood:.4f} nats a token" if likelihood is not None else ""
+    say(
+        f"Wrote {output}: {len(model.vocabulary):,} words, {model.state_size} dimensions, "
+        f"{history.iterations} iterations{gained}.",
+        quiet=quiet,
+    )
+
+
+def command(
+    counts: Annotated[Path, typer.Argument(metavar="COUNTS", help="A counts folder.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model folder to write.")],
+    state_size: opt.StateSize = 200,
+    iterations: opt.Iterations = 50,
+    seed: opt.Seed = 0,
+    force: opt.Force = False,
+    resume: opt.Resume = False,
+    threads: opt.Threads = None,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
+    pseudocount: opt.PseudocountOption = "paper",
+    noise: opt.NoiseOption = "full",
+    start: opt.StartOption = "subspace",
+    ssid_horizon: opt.SsidHorizon = 4,
+    em_horizon: opt.EmHorizon = 7,
+    compression: opt.CompressionOption = "auto",
+    polish: opt.Polish = 0,
+    tolerance: opt.Tolerance = 0.0,
+) -> None:
+    """Fit a model to counts. Needs no corpus, and takes as long for a billion words as for a million.
+
+    The state of the work is kept in MODEL.checkpoint until the model is written; after an interruption, the same
+    command with [bold]--resume[/bold] goes on from there and gives the same model.
+    """
+    settings = opt.fit_settings(
+        state_size=state_size, iterations=iterations, seed=seed, pseudocount=pseudocount, noise=noise, start=start,
+        ssid_horizon=ssid_horizon, em_horizon=em_horizon, compression=compression, polish=polish, tolerance=tolerance,
+    )  # fmt: skip
+    model = fit_counts(
+        counts, output, force=force, resume=resume, threads=threads, quiet=quiet, settings=settings
+    )
+    report(model, output, as_json=as_json, quiet=quiet)
+
+
+EXAMPLES = (
+    "textlds fit counts -o model",
+    ("textlds fit counts -o model --state-size 100 --iterations 30", "smaller and quicker"),
+    ("textlds fit counts -o model --resume", "go on after an interruption"),
+)

@@ -1,0 +1,141 @@
+"""``textlds info``: what a folder is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from textlds.cli import options as opt
+from textlds.cli.output import print_facts, print_json
+
+_WORDS = 10  # of the most frequent ones shown
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """Return the facts of a counts or model folder, or of the checkpoint of an interrupted fit; every file is checked."""
+    from textlds.storage import read_config
+
+    if (path / "job" / "config.json").is_file():
+        return _checkpoint(path)
+    config = read_config(path)
+    kind = config["format"].removeprefix("textlds-")
+    facts = {"path": str(path), "kind": kind, "textlds_version": config.get("textlds_version"), "bytes": _size(path)}
+    return facts | (_model(path, config) if kind == "model" else _counts(path, config) if kind == "counts" else {})
+
+
+def _model(path: Path, config: dict[str, Any]) -> dict[str, Any]:
+    from textlds.model.files import HISTORY, VOCABULARY
+    from textlds.storage import read_json
+
+    history = read_json(path / HISTORY)
+    likelihoods, seconds = history["log_likelihood"], history["seconds"]
+    settings = {name: value for name, value in history["settings"].items() if name != "text"}
+    return {
+        "state_size": config["state_size"],
+        "vocabulary": config["vocabulary_size"],
+        "tokens": settings.pop("tokens", None),
+        "noise": config["noise"],
+        "iterations": len(likelihoods),
+        "log_likelihood": likelihoods[-1] if likelihoods else history["start"],
+        "log_likelihood_start": history["start"],
+        "seconds": seconds[-1] if seconds else 0.0,
+        "text": config["text"],
+        "fit": settings,
+        "frequent_words": read_json(path / VOCABULARY)["words"][:_WORDS],
+    }
+
+
+def _counts(path: Path, config: dict[str, Any]) -> dict[str, Any]:
+    from textlds.counts.lagcounts import VOCABULARY
+    from textlds.storage import read_json
+
+    return {
+        "tokens": config["tokens"],
+        "vocabulary": config["rows"],
+        "types": config["types"],
+        "max_lag": config["max_lag"],
+        "pairs": config["pairs"],
+        "exact": config["exact"],
+        "text": config["settings"],
+        "frequent_words": read_json(path / VOCABULARY)["words"][:_WORDS],
+    }
+
+
+def _checkpoint(path: Path) -> dict[str, Any]:
+    from textlds.storage import read_config, read_json
+
+    job = read_config(path / "job", kind="job")["job"]
+    step = path / "step"
+    done = read_json(step / "history.json")["log_likelihood"] if step.exists() else []
+    return {
+        "path": str(path),
+        "kind": "checkpoint",
+        "bytes": _size(path),
+        "iterations": len(done),
+        "log_likelihood": done[-1] if done else None,
+        "fit": job,
+    }
+
+
+def _size(path: Path) -> int:
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def sentences(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return facts for a person to read."""
+    kinds = {"model": "a model", "counts": "counts", "checkpoint": "the checkpoint of an interrupted fit"}
+    lines = [("what", kinds.get(facts["kind"], facts["kind"])), ("where", facts["path"])]
+    names = {
+        "textlds_version": "written by", "tokens": "tokens counted", "vocabulary": "words", "types": "of them known",
+        "state_size": "state size", "max_lag": "lags", "pairs": "pairs a lag", "exact": "exact integers",
+        "noise": "noise", "iterations": "EM iterations", "log_likelihood": "log-likelihood",
+        "log_likelihood_start": "at the start", "seconds": "time to fit", "bytes": "on disk",
+        "frequent_words": "frequent words", "text": "text", "fit": "fit",
+    }  # fmt: skip
+    return lines + [(name, _shown(key, facts[key])) for key, name in names.items() if facts.get(key) is not None]
+
+
+def _shown(key: str, value: Any) -> str:
+    if key == "textlds_version":
+        return f"textlds {value}"
+    if key == "bytes":
+        return human_size(value)
+    if key == "seconds":
+        return f"{value:.1f} s"
+    if key.startswith("log_likelihood"):
+        return f"{value:.4f} nats a token"
+    if key == "pairs":
+        return " ".join(f"{n:,}" for n in value)
+    if key == "frequent_words":
+        return " ".join(value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={inner}" for name, inner in value.items() if inner is not None)
+    if isinstance(value, bool):
+        return "yes" if value else "no: weighted"
+    return f"{value:,}" if isinstance(value, int | float) else str(value)
+
+
+def human_size(size: float) -> str:
+    """Return a number of bytes as a person would say it."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
+
+
+def command(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A counts or model folder.", show_default=False)],
+    as_json: opt.Json = False,
+) -> None:
+    """Say what a counts or model folder is, and check that it is whole."""
+    facts = describe(path)
+    if as_json:
+        print_json(facts)
+    else:
+        print_facts(sentences(facts))
+
+
+EXAMPLES = ("textlds info model", "textlds info counts --json")

@@ -1,0 +1,125 @@
+"""What the commands have in common: where text goes, how errors look, when colours are used.
+
+Results go to standard output; progress and messages go to standard error, so that a result can be piped. Colours and
+tables are for terminals: ``NO_COLOR``, a pipe or a file get plain text.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec
+
+import typer
+
+from textlds.errors import TextLDSError
+
+P = ParamSpec("P")
+
+OK, FAILED, USAGE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
+
+
+def guarded(function: Callable[P, None]) -> Callable[P, None]:
+    """Turn what can go wrong in a command into a message on standard error and an exit code."""
+
+    @functools.wraps(function)
+    def command(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            function(*args, **kwargs)
+            sys.stdout.flush()  # a closed pipe is noticed here, not when the interpreter ends
+        except TextLDSError as error:
+            fail(str(error))
+        except KeyboardInterrupt as error:
+            say("interrupted.")
+            raise typer.Exit(INTERRUPTED) from error
+        except BrokenPipeError as error:
+            # nobody reads any more; let the last flush of the interpreter go nowhere
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(PIPE_CLOSED) from error
+        except MemoryError:
+            fail("out of memory. Lower the size of the task (state_size, vocab_size, memory), or use fewer threads.")
+        except OSError as error:
+            place = f"{error.filename}: " if error.filename else ""
+            fail(f"{place}{error.strerror or error}.")
+
+    return command
+
+
+def fail(message: str) -> None:
+    """Print an error and end the command."""
+    _console(stderr=True).print("[bold red]error:[/bold red]", _plain(message), highlight=False, soft_wrap=True)
+    raise typer.Exit(FAILED)
+
+
+def say(message: str, *, quiet: bool = False) -> None:
+    """Print a message for a person on standard error."""
+    if not quiet:
+        _console(stderr=True).print(_plain(message), highlight=False, soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """Print one line of JSON on standard output."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> None:
+    """Print a table on standard output: ruled and coloured on a terminal, plain aligned columns elsewhere.
+
+    Args:
+        headings: One a column.
+        rows: The cells.
+        right: Columns that are aligned to the right.
+    """
+    console = _console()
+    if console.is_terminal:
+        from rich import box
+        from rich.table import Table
+
+        table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+        for number, heading in enumerate(headings):
+            table.add_column(heading, justify="right" if number in right else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*map(_plain, row))
+        console.print(table)
+        return
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    for row in (headings, *rows):
+        cells = [cell.rjust(width) if i in right else cell.ljust(width) for i, (cell, width) in enumerate(zip(row, widths, strict=True))]
+        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+
+
+def print_facts(facts: Sequence[tuple[str, str]]) -> None:
+    """Print names and values on standard output, aligned."""
+    console = _console()
+    width = max(len(name) for name, _ in facts)
+    for name, value in facts:
+        if console.is_terminal:
+            console.print(f"[bold]{name:<{width}}[/bold] ", _plain(value), highlight=False, soft_wrap=True)
+        else:
+            sys.stdout.write(f"{name:<{width}}  {value}\n")
+
+
+def examples(*commands: tuple[str, str] | str) -> str:
+    """Return the epilog of a command's help: each command, with a word on what it does if need be."""
+    lines = ["[bold]Examples[/bold]"]
+    for item in commands:
+        command, about = item if isinstance(item, tuple) else (item, "")
+        shown = command.replace("[", "\\[")
+        lines.append(f"[cyan]{shown}[/cyan]" + (f"  [dim]{about}[/dim]" if about else ""))
+    return "\n\n".join(lines)
+
+
+def _console(*, stderr: bool = False) -> Any:
+    from rich.console import Console
+
+    return Console(stderr=stderr)
+
+
+def _plain(text: str) -> Any:
+    """Return a text in which rich finds no markup."""
+    from rich.text import Text
+
+    return Text(text)

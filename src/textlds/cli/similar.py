@@ -1,0 +1,43 @@
+"""``textlds similar``: the neighbours of a word, by itself or in a context."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from textlds.cli import options as opt
+from textlds.cli.output import print_json, print_table
+
+
+def similar_words(path: Path, word: str, *, context: str | None, n: int) -> list[tuple[str, float]]:
+    """Return the n words most similar to a word, with their cosines."""
+    from textlds.pipeline import load
+
+    return load(path).similar(word, context=context, n=n)
+
+
+def command(
+    model: opt.Model,
+    word: Annotated[str, typer.Argument(metavar="WORD", help="The word.", show_default=False)],
+    context: Annotated[
+        str | None, typer.Option("--context", "-c", help="A text that holds the word: its neighbours as used there.")
+    ] = None,
+    n: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 10,
+    as_json: opt.Json = False,
+) -> None:
+    """List the words most similar to a word, with their cosines."""
+    found = similar_words(model, word, context=context, n=n)
+    if as_json:
+        print_json(
+            {"word": word, "context": context, "similar": [{"word": other, "cosine": cosine} for other, cosine in found]}
+        )
+    else:
+        print_table(["word", "cosine"], [[other, f"{cosine:.3f}"] for other, cosine in found], right=[1])
+
+
+EXAMPLES = (
+    "textlds similar model bank",
+    "textlds similar model bank --context 'He sat on the bank of the river.'",
+)
