@@ -271,7 +271,7 @@ class _Fit:
                     self._note(step)
                     task.advance(1, f"log-likelihood {step.log_likelihood:.4f} nats a token")
                 elif not self._history.log_likelihood:
-                    self._history = replace(self._history, start=step.log_likelihood)
+                    self._history = replace(self._history, start=float(step.log_likelihood))
                 stop = self._should_stop(step, phase)
                 self._save(step, number, last=stop)
                 if stop:
@@ -279,7 +279,7 @@ class _Fit:
         raise AssertionError("EM has no last step")
 
     def _note(self, step: EMStep) -> None:
-        self._history.log_likelihood.append(step.log_likelihood)
+        self._history.log_likelihood.append(float(step.log_likelihood))  # a NumPy scalar would print as one
         self._history.seconds.append(time.perf_counter() - self._began)
 
     def _should_stop(self, step: EMStep, phase: _Phase) -> bool:

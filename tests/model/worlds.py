@@ -69,8 +69,8 @@ def markov_sentence(seed, n, *, V=40, classes=5):
     return [words[i] for i in markov_text(seed, n, V=V, classes=classes)]
 
 
-# A grammar: a sentence is one or two clauses  det [adj] noun verb [adv] .  Every class has its own words, except that
-# "bank" is a noun and a verb.
+# A grammar: a clause is  det [adj] noun verb [adv] end.  Every class has its own words, except that "bank" is a noun
+# and a verb.
 CLASSES = {
     "det": ["the", "a", "this", "every", "some"],
     "adj": ["red", "tall", "quiet", "old", "rapid", "green"],
@@ -82,19 +82,16 @@ CLASSES = {
 
 
 def grammar_text(seed, n):
-    """Return n sentences of the grammar."""
+    """Return n clauses of the grammar, one after the other."""
     rng = np.random.default_rng(seed)
-
-    def word(name):
-        choices = CLASSES[name]
-        weights = 1 / np.arange(1, len(choices) + 1) ** 0.5
-        return str(rng.choice(choices, p=weights / weights.sum()))
-
-    def clause():
-        pattern = ["det", *(["adj"] if rng.random() < 0.5 else []), "noun", "verb"]
-        return [word(name) for name in [*pattern, *(["adv"] if rng.random() < 0.4 else []), "end"]]
-
-    return [clause() + (clause() if rng.random() < 0.7 else []) for _ in range(n)]
+    text = []
+    for _ in range(n):
+        adj, adv = (rng.random(2) < (0.5, 0.4)).tolist()
+        pattern = ["det", *["adj"] * adj, "noun", "verb", *["adv"] * adv, "end"]
+        for name in pattern:
+            weights = 1 / np.arange(1, len(CLASSES[name]) + 1) ** 0.5
+            text.append(str(rng.choice(CLASSES[name], p=weights / weights.sum())))
+    return text
 
 
 def class_of(word):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from textlds._version import __version__
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.vocabulary import Vocabulary
-from textlds.errors import ArgumentError, FormatError
+from textlds.errors import FormatError
 from textlds.lds.noise import NOISE_KINDS, NoiseKind
 from textlds.model.history import History
 from textlds.storage import new_folder, read_arrays, read_config, read_json, write_arrays, write_config, write_json
@@ -57,7 +57,9 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Array], NoiseKin
         settings = TextSettings.from_json(config["text"])
         vocabulary = Vocabulary.from_json(read_json(folder / VOCABULARY), settings)
         kind, h = str(config["noise"]), int(config["state_size"])
-    except (KeyError, TypeError, ArgumentError) as error:
+    except FormatError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:  # ArgumentError is a ValueError
         raise FormatError(f"{folder / 'config.json'} is not that of a model: {error}") from error
     if kind not in NOISE_KINDS:
         raise FormatError(f"{folder / 'config.json'}: noise {kind!r} is not one of {', '.join(NOISE_KINDS)}.")
@@ -89,5 +91,7 @@ def _check_arrays(path: Path, arrays: Mapping[str, Array], noise: str, h: int, s
             raise FormatError(f"{path}: {name} is {array.dtype}{array.shape} instead of {dtype}{shape}.")
         if not np.isfinite(array).all():
             raise FormatError(f"{path}: {name} holds values that are not finite.")
+    if "noise.d" in arrays and not (arrays["noise.d"] > 0).all():
+        raise FormatError(f"{path}: noise.d holds a variance that is not positive.")
     if (arrays["frequencies"] < 0).any() or abs(float(arrays["frequencies"].sum()) - 1) > 1e-6:
         raise FormatError(f"{path}: the word frequencies are not a probability distribution.")

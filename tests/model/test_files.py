@@ -1,0 +1,305 @@
+"""A model on disk: exact, and refused if anything about it is wrong."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from model.worlds import counts_of, markov_sentence, random_model
+from oracles.synthetic import KINDS
+from textlds.corpus.settings import TextSettings
+from textlds.errors import FormatError, OutputExistsError
+from textlds.fitting import fit
+from textlds.model import files
+from textlds.model.history import History
+from textlds.model.textlds import TextLDS
+from textlds.storage import CONFIG, read_arrays, write_arrays, write_config, write_json
+
+TEXTS = ["aaa aab zzz aac", ["aah", "aab"], "", "aaa aaa\naab"]
+FILES = ("model.safetensors", "vocabulary.json", "history.json")
+
+
+def bits(model):
+    """Return everything that a model gives, as bytes."""
+    parts = ("state", "left", "word", "right")
+    result = [
+        s.vectors.tobytes() for method in ("smooth", "exact") for s in model.embed(TEXTS, method=method, parts=parts)
+    ]
+    result += [s.vectors.tobytes() for s in model.embed(TEXTS, dtype="float64")]
+    result += [s.values.tobytes() for method in ("filter", "exact") for s in model.log_likelihood(TEXTS, method=method)]
+    return [*result, repr(model.similar("aaa")), repr(model.dynamics()), repr(model.history)]
+
+
+@pytest.fixture
+def saved(tmp_path):
+    random_model(0).save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def rewrite(folder, **changes):
+    """Change arrays, the configuration (``config``) or whole files (``files``), and make the sums right again."""
+    config = json.loads((folder / CONFIG).read_text()) | changes.pop("config", {})
+    for name, content in changes.pop("files", {}).items():
+        write_json(folder / name, content)
+    arrays = {name: np.array(array) for name, array in read_arrays(folder / FILES[0]).items()}
+    arrays = {name: array for name, array in (arrays | changes).items() if array is not None}
+    write_arrays(folder / FILES[0], arrays)
+    (folder / CONFIG).unlink()
+    own = ("format", "format_version", "files")
+    write_config(folder, kind="model", content={name: v for name, v in config.items() if name not in own})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_loaded_model_is_the_same_to_the_last_bit(kind, tmp_path):
+    model = fit(counts_of([markov_sentence(0, 3000, V=20)]), state_size=3, iterations=3, noise=kind)
+    model.save(tmp_path / "model")
+    loaded = TextLDS.load(tmp_path / "model")
+    shutil.rmtree(tmp_path / "model")  # nothing of it is still needed
+    assert bits(loaded) == bits(model)
+    assert loaded.vocabulary == model.vocabulary
+    assert loaded.history == model.history
+    assert loaded.params.noise.kind == kind
+    for name in ("A", "C", "Q"):
+        assert getattr(loaded.params, name).tobytes() == getattr(model.params, name).tobytes()
+
+
+def test_the_same_model_is_the_same_bytes(saved, tmp_path):
+    TextLDS.load(saved).save(tmp_path / "again")
+    for name in (*FILES, CONFIG):
+        assert (tmp_path / "again" / name).read_bytes() == (saved / name).read_bytes()
+    assert sorted(p.name for p in saved.iterdir()) == sorted((*FILES, CONFIG))
+
+
+def test_settings_of_the_text_come_back(tmp_path):
+    settings = TextSettings(tokenizer="whitespace", digits="zero", unknown="single", boundary_token="aah")
+    random_model(0, settings=settings).save(tmp_path / "model")
+    assert TextLDS.load(tmp_path / "model").vocabulary.settings == settings
+
+
+@pytest.mark.parametrize("name", [*FILES, CONFIG])
+def test_a_missing_file(saved, name):
+    (saved / name).unlink()
+    with pytest.raises(FormatError, match="missing" if name != CONFIG else "has no config.json"):
+        TextLDS.load(saved)
+
+
+@pytest.mark.parametrize("name", [*FILES, CONFIG])
+@pytest.mark.parametrize("left", [0.0, 0.5, 0.99])
+def test_a_truncated_file(saved, name, left):
+    content = (saved / name).read_bytes()
+    (saved / name).write_bytes(content[: int(left * len(content))])
+    with pytest.raises(FormatError, match=name):
+        TextLDS.load(saved)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("place", [0.0, 0.1, 0.5, 0.999])
+def test_a_flipped_bit(saved, name, place):
+    content = bytearray((saved / name).read_bytes())
+    content[int(place * len(content))] ^= 4
+    (saved / name).write_bytes(content)
+    with pytest.raises(FormatError, match=f"{name} was altered"):
+        TextLDS.load(saved)
+
+
+def test_no_flipped_bit_of_the_configuration_changes_a_model(saved):
+    """It holds the sums of the others and has none of its own: a change is refused, or is one that means nothing."""
+    expected, content = bits(TextLDS.load(saved)), (saved / CONFIG).read_bytes()
+    accepted = 0
+    for place in range(len(content)):
+        changed = bytearray(content)
+        changed[place] ^= 1 << place % 7
+        (saved / CONFIG).write_bytes(changed)
+        try:
+            model = TextLDS.load(saved)
+        except FormatError:
+            continue
+        accepted += 1
+        if accepted % 5 == 0:  # a sample: white space, and the version that wrote it
+            assert bits(model) == expected
+    assert 0 < accepted < len(content) / 3
+
+
+@pytest.mark.parametrize(
+    "array", ["A", "C", "Q", "frequencies", "filt_filt", "smooth_filt", "smooth_smooth", "noise.M"]
+)
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_values_that_are_not_finite(saved, array, value):
+    wrong = np.array(read_arrays(saved / FILES[0])[array])
+    wrong[(0,) * wrong.ndim] = value
+    rewrite(saved, **{array: wrong})
+    with pytest.raises(FormatError, match=f"{array} holds values that are not finite"):
+        TextLDS.load(saved)
+
+
+@pytest.mark.parametrize(
+    "array", ["A", "C", "Q", "frequencies", "filt_filt", "smooth_filt", "smooth_smooth", "noise.M"]
+)
+def test_wrong_shapes_and_types(saved, array):
+    right = np.array(read_arrays(saved / FILES[0])[array])
+    for wrong in (right[:-1], right[None], right.astype(np.float32 if array != "C" else np.float64), right.astype(int)):
+        rewrite(saved, **{array: wrong})
+        with pytest.raises(FormatError, match=f"{array} is .* instead of"):
+            TextLDS.load(saved)
+    rewrite(saved, **{array: right})
+    TextLDS.load(saved)
+
+
+def test_arrays_too_many_or_too_few(saved):
+    rewrite(saved, extra=np.zeros(3))
+    with pytest.raises(FormatError, match=r"holds \[.*'extra'.*\] instead of"):
+        TextLDS.load(saved)
+    rewrite(saved, extra=None, Q=None)
+    with pytest.raises(FormatError, match=r"holds \['A', 'C', 'filt_filt'.*\] instead of .*'Q'"):
+        TextLDS.load(saved)
+
+
+def test_frequencies_that_are_none(saved):
+    right = np.array(read_arrays(saved / FILES[0])["frequencies"])
+    negative = right.copy()
+    negative[:2] += [-1, 1]
+    for wrong in (right * 1.01, negative):
+        rewrite(saved, frequencies=wrong)
+        with pytest.raises(FormatError, match="not a probability distribution"):
+            TextLDS.load(saved)
+
+
+@pytest.mark.parametrize(("kind", "size"), [("spherical", 1), ("diagonal", 9)])
+def test_noise_that_is_not_positive(tmp_path, kind, size):
+    random_model(0, kind=kind).save(tmp_path / "model")
+    for value in (0.0, -1.0):
+        rewrite(tmp_path / "model", **{"noise.d": np.full(size, value)})
+        with pytest.raises(FormatError, match=r"noise\.d .*positive"):
+            TextLDS.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"noise": "pink"}, "noise 'pink' is not one of"),
+        ({"noise": "spherical"}, "instead of"),
+        ({"state_size": 4}, r"instead of float64\(4, 4\)"),
+        ({"state_size": "many"}, "not that of a model"),
+        ({"state_size": None}, "not that of a model"),
+        ({"text": {}}, "text settings must name"),
+        ({"text": {**TextSettings().to_json(), "digits": "roman"}}, "digits='roman'"),
+    ],
+)
+def test_a_configuration_that_does_not_fit(saved, config, message):
+    rewrite(saved, config=config)
+    with pytest.raises(FormatError, match=message):
+        TextLDS.load(saved)
+
+
+@pytest.mark.parametrize("name", ["noise", "state_size", "text"])
+def test_a_configuration_that_lacks_something(saved, name):
+    config = json.loads((saved / CONFIG).read_text())
+    del config[name]
+    write_json(saved / CONFIG, config)
+    with pytest.raises(FormatError, match="not that of a model"):
+        TextLDS.load(saved)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_configuration_that_does_not_list_a_file(saved, name):
+    config = json.loads((saved / CONFIG).read_text())
+    del config["files"][name]
+    write_json(saved / CONFIG, config)
+    with pytest.raises(FormatError, match=f"does not list {name}"):
+        TextLDS.load(saved)
+
+
+@pytest.mark.parametrize("version", [0, 2, "1", None])
+def test_another_version(saved, version):
+    config = json.loads((saved / CONFIG).read_text()) | {"format_version": version}
+    write_json(saved / CONFIG, config)
+    with pytest.raises(FormatError, match=f"format version {version}; this textlds reads version 1"):
+        TextLDS.load(saved)
+
+
+def test_a_vocabulary_or_history_that_does_not_fit(saved):
+    words = json.loads((saved / FILES[1]).read_text())
+    for wrong, message in (
+        ({**words, "words": words["words"][1:]}, "known types"),
+        ({"n_types": 9, "words": [*words["words"][:-1], "aaz", "<unk>"]}, r"C is .* instead of"),
+        ([], "not a JSON object"),
+    ):
+        rewrite(saved, files={FILES[1]: wrong})
+        with pytest.raises(FormatError, match=message):
+            TextLDS.load(saved)
+    rewrite(saved, files={FILES[1]: words, FILES[2]: {"log_likelihood": []}})
+    with pytest.raises(FormatError, match="history of a model must name exactly"):
+        TextLDS.load(saved)
+
+
+def test_what_is_no_model(tmp_path):
+    counts_of([["aaa", "aab"] * 10]).save(tmp_path / "counts")
+    with pytest.raises(FormatError, match="holds counts, but model is needed"):
+        TextLDS.load(tmp_path / "counts")
+    with pytest.raises(FormatError, match="does not exist"):
+        TextLDS.load(tmp_path / "nothing")
+    (tmp_path / "file").write_text("hello")
+    with pytest.raises(FormatError, match="not a textlds folder"):
+        TextLDS.load(tmp_path / "file")
+
+
+def test_an_existing_output_is_only_replaced_by_force(saved, tmp_path):
+    other = random_model(7)
+    with pytest.raises(OutputExistsError, match="exists already"):
+        other.save(saved)
+    assert bits(TextLDS.load(saved)) == bits(random_model(0))
+    other.save(saved, force=True)
+    assert bits(TextLDS.load(saved)) == bits(other)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("irreplaceable")
+    with pytest.raises(OutputExistsError, match="did not write"):
+        other.save(tmp_path / "mine", force=True)
+    assert (tmp_path / "mine" / "thesis.tex").read_text() == "irreplaceable"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["mine", "model"]
+
+
+@pytest.mark.parametrize("step", ["write_arrays", "write_json", "write_config"])
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_nothing_half_written_stays_after_an_error(tmp_path, monkeypatch, step, error):
+    model = random_model(0)
+    model.save(tmp_path / "old")
+    before = bits(TextLDS.load(tmp_path / "old"))
+
+    def fail(path, *args, **kwargs):
+        (path if path.is_dir() else path.parent).joinpath("half").write_bytes(b"half")
+        raise error
+
+    monkeypatch.setattr(files, step, fail)
+    for name in ("new", "old"):
+        with pytest.raises(type(error)):
+            random_model(5).save(tmp_path / name, force=True)
+    assert [p.name for p in tmp_path.iterdir()] == ["old"]
+    assert bits(TextLDS.load(tmp_path / "old")) == before
+
+
+def test_history_as_json():
+    history = History([1.0, 1.5], [0.1, 0.2], 0.5, {"seed": 0})
+    assert history.iterations == 2
+    assert History.from_json(json.loads(json.dumps(history.to_json()))) == history
+    for wrong in ([], {}, {**history.to_json(), "more": 1}):
+        with pytest.raises(FormatError, match="must name exactly"):
+            History.from_json(wrong)
+
+
+def test_custom_tokenizers_are_given_again(tmp_path):
+    settings = TextSettings(tokenizer="custom", unknown="single")
+    model = random_model(0, settings=settings)
+    model.save(tmp_path / "model")
+    loaded = TextLDS.load(tmp_path / "model", tokenizer=str.split)
+    (found,), (expected,) = loaded.embed(["aaa aab"]), model.embed([["aaa", "aab"]])
+    np.testing.assert_array_equal(found.vectors, expected.vectors)
+    (again,) = model.with_tokenizer(str.split).embed(["aaa aab"])
+    np.testing.assert_array_equal(again.vectors, expected.vectors)
+
+
+def test_a_model_says_what_it_is():
+    assert repr(random_model(0)) == "TextLDS(state_size=3, vocabulary=9)"
+    assert random_model(0).state_size == 3
