@@ -1,0 +1,219 @@
+"""The steps of the demonstration, each with a sentence on what it shows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from textlds.demo.corpus import read_corpus, source_files
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from textlds.counts.lagcounts import LagCounts
+    from textlds.model.exploring import Transition
+    from textlds.model.textlds import TextLDS
+
+VOCAB_SIZE = 10_000
+PSEUDOCOUNT = 100.0  # much for so little text: what rare words teach here is mostly noise
+
+# Chosen once by looking at what this text is about.
+WORDS = ("should", "list", "first", "None", "exception", "matrix")
+IN_CONTEXT = (
+    ("set", "The flag is set to true by default.", "Return the set of all elements."),
+    ("mean", "The mean of the distribution.", "This does not mean that the result is wrong."),
+    ("call", "This method may call the function again.", "The result of the last call is returned."),
+)
+_EMBED_TOKENS = 300_000
+
+
+def run_demo(
+    *,
+    state_size: int = 100,
+    iterations: int = 30,
+    seed: int = 0,
+    output: Path | None = None,
+    force: bool = False,
+    threads: int | None = None,
+    console: Console | None = None,
+) -> TextLDS:
+    """Train on documentation strings and print what came out.
+
+    Args:
+        state_size: Length of a token's vector.
+        iterations: EM iterations.
+        seed: Of the fit.
+        output: Where to keep the model; nothing is written without it.
+        force: Overwrite the output.
+        threads: How many; all cores by default.
+        console: Where to print; standard output by default.
+    """
+    from rich.console import Console
+
+    from textlds.linalg.threads import check_threads
+    from textlds.storage import check_output
+
+    if output is not None:
+        check_output(output, force=force)
+    show = _Show(console or Console(highlight=False))
+    threads = check_threads(threads)
+    began = time.perf_counter()
+    texts, counts = _read_and_count(show, threads)
+    model = _fit(show, counts, {"state_size": state_size, "iterations": iterations, "seed": seed, "threads": threads})
+    if output is not None:
+        model.save(output, force=force)
+    _neighbours(show, model)
+    _contexts(show, model)
+    _transitions(show, model)
+    _speed(show, model, texts, threads)
+    show.last_words(time.perf_counter() - began, output)
+    return model
+
+
+def _read_and_count(show: _Show, threads: int) -> tuple[list[str], LagCounts]:
+    from textlds.pipeline import count
+    from textlds.progress import RichProgress
+
+    show.step(
+        "Text",
+        "The corpus is on this machine already: the documentation strings of Python and of the libraries that textlds "
+        "uses, read from their source files.",
+    )
+    files = source_files()
+    texts: list[str] = []
+    began = time.perf_counter()
+    with RichProgress().task("Read", len(files), "files") as task:
+        for text in read_corpus(files, processes=min(threads, 4), on_files=task.advance):
+            texts.append(text)
+    read = time.perf_counter()
+    counts = count(texts=iter(texts), vocab_size=VOCAB_SIZE, workers=threads, memory="1GB", progress=True)
+    show.result(
+        f"{counts.tokens:,} tokens of {len(texts):,} docstrings in {len(files):,} files ({read - began:.0f} s to read); "
+        f"{counts.vocabulary.n_types:,} words kept, pairs of words counted up to {counts.max_lag} apart "
+        f"({time.perf_counter() - read:.1f} s)."
+    )
+    return texts, counts
+
+
+def _fit(show: _Show, counts: LagCounts, settings: dict[str, Any]) -> TextLDS:
+    from textlds.fitting import fit
+
+    show.step(
+        "Learning",
+        "From here on only the counts are needed, not the text. Each iteration of EM makes the counts more likely:",
+    )
+    model = fit(counts, pseudocount=PSEUDOCOUNT, progress=True, **settings)
+    history = model.history
+    values = [history.start or 0.0, *history.log_likelihood]
+    show.curve(values, history.seconds[-1] if history.seconds else 0.0)
+    return model
+
+
+def _neighbours(show: _Show, model: TextLDS) -> None:
+    show.step("Words", "Words with similar vectors are used alike. The nearest ones to a few:")
+    show.pairs([(word, _names(model.similar(word, n=7))) for word in WORDS if word in model.vocabulary])
+
+
+def _contexts(show: _Show, model: TextLDS) -> None:
+    show.step("Words in context", "A vector belongs to a word where it stands: the same word, two contexts, other neighbours.")
+    for word, *contexts in IN_CONTEXT:
+        if word in model.vocabulary:
+            show.contexts(word, [(text, _names(model.similar(word, context=text, n=6))) for text in contexts])
+
+
+def _transitions(show: _Show, model: TextLDS) -> None:
+    show.step("Transitions", "The state moves as the text goes on. Two of its strongest transitions, as words likely before and after:")
+    readable = sorted(model.dynamics(24, words=6), key=_strange_words)[:2]  # sorted() keeps equal ones by strength
+    show.pairs([(" ".join(pair.source), " ".join(pair.target)) for pair in readable], arrow=True)
+
+
+def _strange_words(pair: Transition) -> int:
+    """Count what is not a word: punctuation leads many transitions of technical text."""
+    return sum(not word.isalpha() for word in (*pair.source, *pair.target))
+
+
+def _speed(show: _Show, model: TextLDS, texts: Sequence[str], threads: int) -> None:
+    show.step("Speed", "A vector for every token of a text, each knowing the whole sentence:")
+    sum(len(text) for text in model.embed(texts[:10], threads=threads))  # compile
+    began, tokens = time.perf_counter(), 0
+    for text in model.embed(texts, threads=threads):
+        tokens += len(text)
+        if tokens >= _EMBED_TOKENS:
+            break
+    seconds = time.perf_counter() - began
+    show.result(f"{tokens:,} tokens in {seconds:.2f} s: {tokens / seconds:,.0f} tokens a second on {threads} threads.")
+
+
+def _names(found: Sequence[tuple[str, float]]) -> str:
+    return " ".join(word for word, _ in found)
+
+
+class _Show:
+    """Prints the steps."""
+
+    def __init__(self, console: Console) -> None:
+        self._console, self._steps = console, 0
+
+    def step(self, title: str, sentence: str) -> None:
+        self._steps += 1
+        self._console.print(f"\n[bold cyan]{self._steps}. {title}[/bold cyan]")
+        self._console.print(sentence)
+
+    def result(self, text: str) -> None:
+        self._console.print(f"   {text}", style="green", markup=False)
+
+    def pairs(self, rows: Sequence[tuple[str, str]], *, arrow: bool = False) -> None:
+        from rich.table import Table
+
+        table = Table.grid(padding=(0, 2))
+        table.add_column()
+        table.add_column(style="bold", no_wrap=not arrow)
+        for left, right in rows:
+            table.add_row(" ", _text(left), *([_text("→")] if arrow else []), _text(right))
+        self._console.print(table)
+
+    def contexts(self, word: str, rows: Sequence[tuple[str, str]]) -> None:
+        from rich.table import Table
+
+        table = Table.grid(padding=(0, 2))
+        for context, neighbours in rows:
+            shown = _text(context)
+            shown.highlight_words([word], "bold underline")
+            table.add_row(" ", shown, _text(neighbours))
+        self._console.print(table)
+
+    def curve(self, values: Sequence[float], seconds: float) -> None:
+        bars = sparkline(values)
+        self._console.print(f"   {bars}", style="bold green", markup=False)
+        self.result(
+            f"{values[0]:.2f} → {values[-1]:.2f} nats a token over a model without context, "
+            f"{len(values) - 1} iterations, {seconds:.0f} s."
+        )
+
+    def last_words(self, seconds: float, output: Path | None) -> None:
+        kept = f" The model is in {output}." if output else ""
+        self._console.print(f"\n[bold]That took {seconds:.0f} s.[/bold]{kept} The same on your own text:\n")
+        for command in (
+            "textlds train your-text.txt -o model",
+            "textlds similar model WORD --context 'A sentence with the WORD in it.'",
+            "textlds embed model your-text.txt -o vectors.npz",
+        ):
+            self._console.print(f"   [cyan]{command}[/cyan]", soft_wrap=True)
+
+
+def _text(value: str) -> Any:
+    from rich.text import Text
+
+    return Text(value)
+
+
+def sparkline(values: Sequence[float], *, width: int = 60) -> str:
+    """Return values as a line of blocks, the lowest and the highest of them as the shortest and the tallest block."""
+    blocks = "▁▂▃▄▅▆▇█"
+    step = max(1, -(-len(values) // width))
+    shown = [*values[:-1:step], values[-1]]
+    low, high = min(shown), max(shown)
+    scale = (len(blocks) - 1) / (high - low) if high > low else 0.0
+    return "".join(blocks[round((value - low) * scale)] for value in shown)
