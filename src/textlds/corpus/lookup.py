@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from textlds.compiled import kernel
 from textlds.corpus.memory import PADDING, address
 from textlds.corpus.scanning import KEEP, flat_characters, needs_normalising, normalised
-from textlds.corpus.type_kernels import find, hash_bytes
+from textlds.corpus.type_kernels import find, key_of
 from textlds.corpus.types import Bytes, Ints, TypeTable, padded
 from textlds.corpus.unknown import class_of_bytes
 
@@ -54,11 +54,11 @@ def find_rows(
 ) -> None:
     """Write the row of every string of ``buffer``; see :func:`rows_of`."""
     buffer_text, spare, chars = address(buffer), address(scratch), address(characters)
-    table_slots, mask, table_data, table_offsets = address(slots), slots.size - 1, address(data), address(offsets)
+    table_slots, mask, table_data, table_offsets = address(slots), slots.size // 2 - 1, address(data), address(offsets)
     for k in range(bounds.size - 1):
         text, start, end = buffer_text, bounds[k], bounds[k + 1]
         if needs_normalising(text, start, end, digits, -1, chars):
             text, start, end = spare, 0, normalised(text, start, end, digits, -1, chars, scratch)
-        h = hash_bytes(text, start, end)
-        row = find(text, start, end, h, table_slots, mask, table_data, table_offsets)
+        key = key_of(text, start, end)
+        row = find(text, start, end, key, table_slots, mask, table_data, table_offsets)
         rows[k] = row if row >= 0 else n_types + class_of_bytes(text, start, end, n_classes, chars)

@@ -19,6 +19,7 @@ from textlds.compiled import kernel
 
 PADDING = 8  # bytes that may be read after the end of a text: the tail of a word() and looking ahead
 
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 Array = Any  # arrays inside kernels: numba infers dtype and layout
 
 
@@ -38,11 +39,30 @@ def _word(typing_context: Any, address: Any, offset: Any) -> Any:
     return types.uint64(types.int64, types.int64), generate
 
 
+def _first_set(typing_context: Any, value: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        zeros = builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+        return builder.lshr(zeros, ir.Constant(ir.IntType(64), 3))
+
+    return types.int64(types.uint64), generate
+
+
 byte = cast(Callable[[Any, Any], int], intrinsic(_byte))
 """``byte(address, i)`` is the byte at ``address + i`` as an int64."""
 
 word = cast(Callable[[Any, Any], Any], intrinsic(_word))
 """``word(address, i)`` is the 8 bytes at ``address + i``, aligned or not, as an uint64."""
+
+first_set = cast(Callable[[Any], int], intrinsic(_first_set))
+"""``first_set(w)`` is the place (0..7) of the first byte of a word in memory that is not 0; w must not be 0."""
+
+
+@kernel
+def first_bytes(text: int, start: int, n: int) -> Any:
+    """Return n <= 8 bytes as a word, with zeros after them."""
+    if n == 0:
+        return np.uint64(0)
+    return word(text, start) & (_ALL >> np.uint64(64 - 8 * n))
 
 
 @kernel

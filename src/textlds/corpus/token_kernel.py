@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from textlds.compiled import kernel
 from textlds.corpus.characters import (
     APOSTROPHE,
@@ -23,19 +25,26 @@ from textlds.corpus.characters import (
     UPPER,
     WIDE_TERMINAL,
 )
-from textlds.corpus.memory import PADDING, address, byte
+from textlds.corpus.memory import PADDING, address, byte, first_set, word
 from textlds.corpus.scanning import (
     class_at,
     clitic_end,
+    is_listed,
     needs_normalising,
     normalised,
     symbol_end,
     word_end,
 )
 from textlds.corpus.settings import BOUNDARY
-from textlds.corpus.type_kernels import FULL, add, find, hash_bytes
+from textlds.corpus.type_kernels import FULL, add, find, key_of
 
 Array = Any  # arrays inside kernels: numba infers dtype and layout
+
+# Words of 8 equal bytes, for arithmetic on 8 characters at once.
+_CASE, _SEVEN, _HIGH = np.uint64(0x2020202020202020), np.uint64(0x7F7F7F7F7F7F7F7F), np.uint64(0x8080808080808080)
+_FROM_A, _AFTER_Z = np.uint64(0x1F1F1F1F1F1F1F1F), np.uint64(0x0505050505050505)
+_FROM_0, _AFTER_9 = np.uint64(0x5050505050505050), np.uint64(0x4646464646464646)
+_FROM_VISIBLE, _FROM_DELETE = np.uint64(0x5F5F5F5F5F5F5F5F), np.uint64(0x0101010101010101)
 
 WORDS, WHITESPACE, SEPARATED = 0, 1, 2  # how tokens are found
 LINE, SENTENCE, DOCUMENT, NONE = 0, 1, 2, 3  # where boundaries stand
@@ -89,18 +98,48 @@ def closes_sentence(text: int, start: int, end: int, kind: int, glued: bool) -> 
 
 
 @kernel
+def letters_end(text: int, i: int) -> int:
+    """Return the end of the run of ASCII letters at byte i, 8 bytes at a time.
+
+    Adding 0x1F to a 7-bit lower-case letter, and to what is above, carries into bit 7; adding 0x05 only to the latter.
+    """
+    while True:
+        found = word(text, i) | _CASE
+        low = found & _SEVEN
+        letters = (low + _FROM_A) & ~(low + _AFTER_Z) & ~found
+        others = ~letters & _HIGH
+        if others != np.uint64(0):
+            return i + first_set(others)
+        i += 8
+
+
+@kernel
+def plain_end(text: int, i: int) -> int:
+    """Return the first byte from i on that is not visible ASCII, or is a digit, 8 bytes at a time."""
+    while True:
+        found = word(text, i)
+        low = found & _SEVEN
+        visible = (low + _FROM_VISIBLE) & ~(low + _FROM_DELETE)
+        digits = (low + _FROM_0) & ~(low + _AFTER_9)
+        others = (~visible | digits | found) & _HIGH
+        if others != np.uint64(0):
+            return i + first_set(others)
+        i += 8
+
+
+@kernel
 def ascii_end(text: int, start: int, kind: int, chars: int) -> int:
     """Return the end of an ASCII word or mark that needs no rule to find it, or 0: nine tokens in ten end here."""
     if kind in (LOWER, UPPER):
-        end = start + 1
-        while True:
-            after = byte(chars, byte(text, end))
-            if after != LOWER and after != UPPER:
-                break
-            end += 1
-        if after in (SPACE, COMMA, NEWLINE, SYMBOL):
+        end = letters_end(text, start)
+        after = byte(chars, byte(text, end))
+        if after in (SPACE, COMMA, NEWLINE, SYMBOL) or TERMINAL <= after <= QUOTE:
             return end
-        return end if TERMINAL <= after <= QUOTE else 0
+        if after == PERIOD and end - start > 1:
+            after = byte(chars, byte(text, end + 1))
+            if after in (SPACE, NEWLINE, QUOTE) and not is_listed(text, start, end):
+                return end
+        return 0
     if kind in (COMMA, SYMBOL, PERIOD) or TERMINAL <= kind <= QUOTE:
         after = byte(text, start + 1)
         if after < 0x80 and after != byte(text, start):  # neither a mark nor a run
@@ -150,7 +189,7 @@ def tokenize(
         DONE, or which of the table and ``scratch`` has to grow before the loop can go on from ``state``.
     """
     text, chars, spare = address(buffer), address(characters), address(scratch)
-    table_slots, mask, table_data, table_offsets = address(slots), slots.size - 1, address(data), address(offsets)
+    table_slots, mask, table_data, table_offsets = address(slots), slots.size // 2 - 1, address(data), address(offsets)
     i, written, on_line = state[POSITION], state[WRITTEN], state[ON_LINE]
     last_end, last_is_word, ending = state[LAST_END], state[LAST_IS_WORD] != 0, state[ENDING]
     ignored = IGNORED if mode == WORDS else -1
@@ -173,9 +212,16 @@ def tokenize(
             i += 1
             continue
 
-        end = ascii_end(text, i, kind, chars) if mode == WORDS else 0
         is_word = kind in (LOWER, UPPER)
         changes = False
+        if mode == WORDS:
+            end = ascii_end(text, i, kind, chars)
+        else:
+            end = plain_end(text, i)
+            if end == i or byte(chars, byte(text, end)) not in (SPACE, NEWLINE) or mode == SEPARATED:
+                end = 0
+            elif not is_word and boundaries == SENTENCE:
+                is_word = not is_uniform(text, i, end, kind, chars)
         if end == 0:
             found = class_at(text, i, chars)
             kind = found & 255
@@ -195,11 +241,11 @@ def tokenize(
                 status = SCRATCH_FULL
                 break
             source, start, stop = spare, 0, normalised(text, i, end, digits, ignored, chars, scratch)
-        h = hash_bytes(source, start, stop)
-        identifier = find(source, start, stop, h, table_slots, mask, table_data, table_offsets)
+        key = key_of(source, start, stop)
+        identifier = find(source, start, stop, key, table_slots, mask, table_data, table_offsets)
         if learn == LEARN:
             if identifier < 0:
-                identifier = add(source, start, stop, h, ~identifier, slots, data, offsets, size)
+                identifier = add(source, start, stop, key, ~identifier, slots, data, offsets, size)
                 if identifier == FULL:
                     status = TABLE_FULL
                     break

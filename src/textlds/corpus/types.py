@@ -15,7 +15,8 @@ from textlds.errors import ArgumentError
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 
-_FIRST_TYPES = 1 << 12
+_FIRST_SLOTS = 1 << 13
+_FULLEST = 0.7  # types a slot; beyond it, searches grow long
 _MEAN_BYTES = 12  # to begin with; English types measure 8.4
 
 
@@ -23,15 +24,16 @@ class TypeTable:
     """Token types, their provisional ids and how often each occurred.
 
     The arrays are read and written by compiled kernels, which stop when one is full; Python doubles it and calls
-    again, so a table of n types has cost O(n) and holds about ``40 + 2 * mean length`` bytes a type at most.
+    again, so a table of n types has cost O(n); it holds 60 to 120 bytes a type.
     Not safe to change from two threads; give each its own table and :meth:`merge` them.
     """
 
     def __init__(self) -> None:
-        self.slots: NDArray[np.uint64] = np.zeros(2 * _FIRST_TYPES, np.uint64)
-        self.data: Bytes = np.zeros(_FIRST_TYPES * _MEAN_BYTES, np.uint8)
-        self.offsets: Ints = np.zeros(_FIRST_TYPES + 1, np.int64)
-        self.all_counts: Ints = np.zeros(_FIRST_TYPES, np.int64)
+        room = int(_FULLEST * _FIRST_SLOTS)
+        self.slots: NDArray[np.uint64] = np.zeros(2 * _FIRST_SLOTS, np.uint64)
+        self.data: Bytes = np.zeros(room * _MEAN_BYTES, np.uint8)
+        self.offsets: Ints = np.zeros(room + 1, np.int64)
+        self.all_counts: Ints = np.zeros(room, np.int64)
         self.size: Ints = np.zeros(1, np.int64)
 
     def __len__(self) -> int:
@@ -105,10 +107,11 @@ class TypeTable:
     def grow(self) -> None:
         """Double whatever has run out of room; called when a kernel reports FULL."""
         n = len(self)
-        if 2 * (n + 1) > self.slots.size:
+        if n + 1 >= self.offsets.size:
             self.slots = np.zeros(2 * self.slots.size, np.uint64)
-            self.offsets = _extended(self.offsets, self.slots.size // 2 + 1)
-            self.all_counts = _extended(self.all_counts, self.slots.size // 2)
+            room = int(_FULLEST * self.slots.size / 2)
+            self.offsets = _extended(self.offsets, room + 1)
+            self.all_counts = _extended(self.all_counts, room)
             type_kernels.rebuild(self.slots, self.data, self.offsets, n)
         else:
             self.data = _extended(self.data, 2 * self.data.size)
