@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from counts.texts import make_text, sources
 from textlds.corpus.settings import TextSettings
-from textlds.counts import LagCounts, combine, count_corpus
+from textlds.counts import LagCounts, combine, combine_to_folder, count_corpus
 from textlds.errors import ArgumentError, CountsError
 
 A, B = make_text(1, 3000), make_text(2, 5000)
@@ -36,6 +36,15 @@ def test_sums_equal_counting_together(three):
     assert a + b == whole
     assert b + a == whole
     assert combine([a, b, a], [1, 2, 1]) == 2 * whole
+
+
+@pytest.mark.parametrize("weights", [(1, 1), (3, 0.5), (2**40, 1), (0, 1)])
+def test_sums_straight_into_a_folder_are_the_same_bytes(three, weights, tmp_path):
+    a, b, _ = three
+    combine([a, b], weights).save(tmp_path / "memory")
+    combine_to_folder([a, b], weights, tmp_path / "folder")
+    for path in (tmp_path / "memory").iterdir():
+        assert path.read_bytes() == (tmp_path / "folder" / path.name).read_bytes()
 
 
 def test_subtracting_forgets_exactly(three):
@@ -119,6 +128,8 @@ def test_different_settings_and_lags_are_refused():
 def test_weights_are_checked(weight):
     with pytest.raises(ArgumentError, match="weight"):
         combine([count(A)], [weight])
+    with pytest.raises(ArgumentError, match="as many weights"):
+        combine([count(A)], [1, 2])
     with pytest.raises(ArgumentError, match="at least one"):
         combine([], [])
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,11 +20,12 @@ from numpy.typing import NDArray
 
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts.arrays import I32
-from textlds.counts.blocks import Segments, Sink, merge, scale, sum_segments
-from textlds.counts.lagcounts import LagCounts
+from textlds.counts.blocks import RowRange, Segments, Sink, merge, scale, sum_segments
+from textlds.counts.lagcounts import LagCounts, write_folder
 from textlds.counts.plan import available_workers
-from textlds.counts.sinks import CsrSource, MemorySink
+from textlds.counts.sinks import CsrSource, FolderSink, MemorySink
 from textlds.errors import ArgumentError, CountsError
+from textlds.storage import new_folder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,15 +52,49 @@ def combine(counts: Sequence[LagCounts], weights: Sequence[float]) -> LagCounts:
     Raises:
         CountsError: Different settings or numbers of lags, or a result with a negative count.
     """
-    weights = [_checked_weight(weight) for weight in weights]
+    vocabulary, counts, weights = _prepare(counts, weights)
+    sink = MemorySink(len(vocabulary), counts[0].max_lag)
+    unigrams = _sum_into(sink, vocabulary, counts, weights)
+    return LagCounts(vocabulary, unigrams, sink.lags())
+
+
+def combine_to_folder(
+    counts: Sequence[LagCounts], weights: Sequence[float], output: str | os.PathLike[str], *, force: bool = False
+) -> None:
+    """Write Σ weight · counts as a counts folder, row by row: the sum is never held in memory.
+
+    The folder holds the same bytes as ``combine(counts, weights).save(output)``.
+    """
+    vocabulary, counts, weights = _prepare(counts, weights)
+    floating = any(isinstance(weight, float) for weight in weights) or not all(c.exact for c in counts)
+    with new_folder(output, force=force) as folder:
+        with FolderSink(folder, len(vocabulary), counts[0].max_lag, floating=floating) as sink:
+            unigrams = _sum_into(sink, vocabulary, counts, weights)
+            sink.finish()
+        write_folder(folder, vocabulary, unigrams, sink.pointers)
+
+
+def _prepare(
+    counts: Sequence[LagCounts], weights: Sequence[float]
+) -> tuple[Vocabulary, Sequence[LagCounts], list[int | float]]:
+    checked = [_checked_weight(weight) for weight in weights]
+    if len(checked) != len(counts):
+        raise ArgumentError(f"{len(counts)} counts need as many weights, not {len(checked)}.")
     _check_compatible(counts)
-    vocabulary, counts = _align(counts, weights)
+    vocabulary, counts = _align(counts, checked)
+    return vocabulary, counts, checked
+
+
+def _sum_into(
+    sink: Sink, vocabulary: Vocabulary, counts: Sequence[LagCounts], weights: Sequence[int | float]
+) -> NDArray[Any]:
     unigrams = np.sum([scale(c.unigrams, w) for c, w in zip(counts, weights, strict=True)], axis=0)
     _check_not_negative(unigrams, vocabulary)
     max_lag = counts[0].max_lag
-    sink = _NonNegative(MemorySink(len(vocabulary), max_lag), vocabulary, max_lag)
-    merge([CsrSource(c.lags) for c in counts], weights, max_lag=max_lag, workers=available_workers(), sink=sink)
-    return LagCounts(vocabulary, unigrams, sink.memory.lags())
+    checked = _NonNegative(sink, vocabulary, max_lag)
+    sources = [CsrSource(c.lags) for c in counts]
+    merge(sources, weights, max_lag=max_lag, workers=available_workers(), sink=checked)
+    return np.asarray(unigrams)
 
 
 def prune(counts: LagCounts, min_count: float) -> Pruned:
@@ -150,12 +186,12 @@ def _rows_in(old: Vocabulary, new: Vocabulary) -> I32:
 
 
 class _NonNegative:
-    """Passes rows on to memory and refuses negative counts."""
+    """Passes rows on and refuses negative counts."""
 
-    def __init__(self, memory: MemorySink, vocabulary: Vocabulary, max_lag: int) -> None:
-        self.memory, self._vocabulary, self._rows_done = memory, vocabulary, [0] * max_lag
+    def __init__(self, sink: Sink, vocabulary: Vocabulary, max_lag: int) -> None:
+        self._sink, self._vocabulary, self._rows_done = sink, vocabulary, [0] * max_lag
 
-    def append(self, rows: Any) -> None:
+    def append(self, rows: RowRange) -> None:
         if rows.values.size and rows.values.min() < 0:
             worst = int(rows.values.argmin())
             row = int(np.searchsorted(np.cumsum(rows.lengths), worst, side="right")) + self._rows_done[rows.lag - 1]
@@ -166,7 +202,7 @@ class _NonNegative:
                 "vocabulary, and not pruned."
             )
         self._rows_done[rows.lag - 1] += len(rows.lengths)
-        self.memory.append(rows)
+        self._sink.append(rows)
 
 
 def _check_not_negative(unigrams: NDArray[Any], vocabulary: Vocabulary) -> None:

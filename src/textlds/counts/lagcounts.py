@@ -162,6 +162,12 @@ class LagCounts:
         return cls(vocabulary, unigrams, lags)
 
 
+def stored_vocabulary(path: str | os.PathLike[str]) -> Vocabulary:
+    """Read the vocabulary of a counts folder, with its settings, so that other text can be counted against it."""
+    config = read_config(path, kind=KIND)
+    return Vocabulary.from_json(read_json(Path(path) / VOCABULARY), TextSettings.from_json(config["settings"]))
+
+
 def write_folder(folder: Path, vocabulary: Vocabulary, unigrams: NDArray[Any], pointers: NDArray[np.int64]) -> None:
     """Complete a counts folder whose columns and values a FolderSink has written."""
     write_json(folder / VOCABULARY, vocabulary.to_json())

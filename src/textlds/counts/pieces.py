@@ -138,7 +138,7 @@ class PieceStore:
     def add(self, piece: Piece) -> None:
         """Take the next piece in order, and note what the vocabulary and the planning need to know of it."""
         index = len(self._held)
-        runs, self._after_token = kernels.count_boundaries(_writable(piece.ids), self._after_token)
+        runs, self._after_token = kernels.count_boundaries(writable(piece.ids), self._after_token)
         self.boundaries += runs
         self.tokens += piece.tokens
         self.table_bytes += piece.table.nbytes
@@ -161,7 +161,7 @@ class PieceStore:
             yield piece or Piece.load(self.path(index))
 
 
-def _writable(ids: I32) -> I32:
+def writable(ids: I32) -> I32:
     """Return ids as kernels take them: one compiled signature, for arrays that may be written to."""
     return ids if ids.flags.writeable and type(ids) is np.ndarray else np.array(ids)
 
@@ -184,10 +184,17 @@ def learn_vocabulary(
             for piece in store:
                 _add(part, piece.table, _share_of(piece.table, share, shares))
             _add(total, part, _frequent(part.counts, vocab_size + len(classes)))  # names of classes are not kept
+    return vocabulary_of(total, store.boundaries, vocab_size=vocab_size, min_count=min_count, settings=settings)
+
+
+def vocabulary_of(
+    total: TypeTable, boundaries: int, *, vocab_size: int, min_count: int, settings: TextSettings
+) -> Vocabulary:
+    """Learn the vocabulary from the types of the whole corpus and the number of its boundaries."""
     if len(total) < 2:
         raise CorpusError(f"the text has a single type of token, {total.words()[0]!r}; pairs need two or more.")
-    if settings.boundary_token is not None and store.boundaries:
-        total.add_bytes(*pack([settings.boundary_token]), np.array([store.boundaries], np.int64))
+    if settings.boundary_token is not None and boundaries:
+        total.add_bytes(*pack([settings.boundary_token]), np.array([boundaries], np.int64))
     return Vocabulary.learn(total, vocab_size=vocab_size, min_count=min_count, settings=settings)
 
 
@@ -214,6 +221,12 @@ def _add(total: TypeTable, table: TypeTable, chosen: Flags) -> None:
     total.add_bytes(types[np.repeat(chosen, lengths)], bounds, table.counts[chosen])
 
 
+def boundary_row_of(vocabulary: Vocabulary) -> int:
+    """Return the row of the boundary token, or -1 if boundaries have none."""
+    token = vocabulary.settings.boundary_token
+    return -1 if token is None else vocabulary.id(token)
+
+
 def row_blocks(
     pieces: Iterable[Piece], vocabulary: Vocabulary, *, block_tokens: int, max_lag: int
 ) -> Iterator[tuple[I32, int]]:
@@ -222,8 +235,7 @@ def row_blocks(
     Yields:
         ``(rows, first)``: positions before ``first`` are context. The array is overwritten by the next block.
     """
-    token = vocabulary.settings.boundary_token
-    boundary_row = -1 if token is None else vocabulary.id(token)
+    boundary_row = boundary_row_of(vocabulary)
     # An id becomes at most two items: with two to spare, a corpus of block_tokens items is one block.
     block = np.empty(max_lag + block_tokens + 2, np.int32)
     first = size = 0
@@ -232,7 +244,7 @@ def row_blocks(
         rows_of = vocabulary.remap(piece.table)
         done = 0
         while done < len(piece.ids):
-            ids = _writable(piece.ids[done : done + min(_STEP, (len(block) - size) // 2)])
+            ids = writable(piece.ids[done : done + min(_STEP, (len(block) - size) // 2)])
             n, state = kernels.to_rows(ids, rows_of, boundary_row, state, block[size:])
             size, done = size + n, done + len(ids)
             if len(block) - size < 2:

@@ -1,0 +1,312 @@
+"""Counting on a Dask cluster: the same kernels, the same bytes, many machines.
+
+    piece of text ──▶ ids + table of types, which stay on the worker that read the text
+                         │ tables                        │ ids
+                         ▼ summed in a tree              │
+                      vocabulary ──────────────────────▶ ▼ counted where they lie
+                                                      partial counts ──▶ summed in a tree ──▶ LagCounts
+
+Input is cut into byte ranges (of plain text) or groups of whole files, which the workers read themselves: they need to
+see the same paths. A window that reaches back over the start of a piece needs the last R rows before it; those few
+numbers are all that pieces tell each other. What a worker that dies had done is done again by others, from its pieces
+of the text; nothing else is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from textlds.corpus.files import TextSource, compression, split
+from textlds.corpus.reading import EncodingErrors, Source, Sources, open_sources
+from textlds.corpus.records import IterableSource
+from textlds.corpus.settings import BOUNDARY, END, TextSettings
+from textlds.corpus.tokenizer import CustomTokenizer
+from textlds.corpus.types import TypeTable
+from textlds.corpus.vocabulary import Vocabulary
+from textlds.counts import kernels
+from textlds.counts.arrays import I32, I64
+from textlds.counts.blocks import count_block, merge
+from textlds.counts.counting import Request, make_request
+from textlds.counts.lagcounts import LagCounts
+from textlds.counts.pieces import Piece, PieceText, boundary_row_of, tokenize, vocabulary_of, writable
+from textlds.counts.plan import parse_memory
+from textlds.counts.sinks import CsrSource, MemorySink
+from textlds.errors import ArgumentError, CorpusError, MissingExtraError
+from textlds.progress import Progress, ProgressOption, resolve
+
+PIECE_BYTES = 1 << 26  # about 12 M tokens: 48 MB of ids, a second or two of work
+_TABLES_AT_ONCE, _COUNTS_AT_ONCE = 8, 4  # branching of the trees; partial counts are large
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """What planning has to know of a piece.
+
+    Attributes:
+        items: Number of ids and markers.
+        tokens: Number of tokens.
+        boundaries: Runs of markers that follow a token within the piece.
+        begins_with_marker: The first item is a marker.
+        ends_with_token: The last item is a token.
+    """
+
+    items: int
+    tokens: int
+    boundaries: int
+    begins_with_marker: bool
+    ends_with_token: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Partial:
+    """Counts of some pieces."""
+
+    unigrams: I64
+    lags: tuple[Any, ...]
+
+
+def connect(address: str) -> contextlib.AbstractContextManager[Any]:
+    """Connect to the scheduler of a Dask cluster."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise MissingExtraError("counting on a cluster", "dask") from error
+    try:
+        return Client(address)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise ArgumentError(f"no Dask scheduler answers at {address}: {error}. Check the address.") from error
+
+
+def count_on_cluster(
+    client: Any,
+    sources: Sources,
+    *,
+    vocab_size: int = 100_000,
+    max_lag: int = 7,
+    settings: TextSettings | None = None,
+    vocabulary: Vocabulary | None = None,
+    min_count: int = 1,
+    tokenizer: CustomTokenizer | None = None,
+    memory: str | int = "4GB",
+    text_column: str = "text",
+    encoding_errors: EncodingErrors = "strict",
+    piece_bytes: int = PIECE_BYTES,
+    progress: ProgressOption = False,
+) -> LagCounts:
+    """Count a corpus on a cluster; the result is the same as that of one thread.
+
+    Args:
+        client: A ``distributed.Client``.
+        sources: Paths, patterns, folders or URLs that every worker can read.
+        vocab_size: As for :func:`textlds.counts.count_corpus`, and so are those not named here.
+        max_lag: R.
+        settings: How text becomes tokens.
+        vocabulary: A given vocabulary.
+        min_count: Smallest number of occurrences of a type to keep.
+        tokenizer: A custom tokeniser; it is sent to the workers.
+        memory: What one task may take; pieces are made smaller if it is little.
+        text_column: Column of the text.
+        encoding_errors: ``"strict"`` or ``"replace"``.
+        piece_bytes: Text a piece.
+        progress: Whether or where to show progress.
+    """
+    request = make_request(
+        vocab_size=vocab_size, max_lag=max_lag, settings=settings,
+        vocabulary=vocabulary, min_count=min_count, tokenizer=tokenizer,
+    )  # fmt: skip
+    opened = open_sources(sources, text_column=text_column, encoding_errors=encoding_errors)
+    texts = cut(opened, max(1, min(piece_bytes, parse_memory(memory) // 16)))
+    cluster = _Cluster(client, resolve(progress))
+    pieces = cluster.submit("piece", _tokenize, [(text, request.settings, request.tokenizer) for text in texts])
+    summaries: list[Summary] = cluster.gather("tokenise", "summary", _summarise, [(piece,) for piece in pieces])
+    words = _find_vocabulary(cluster, pieces, summaries, request)
+    # Part of the graph instead of scattered: whoever loses it can make it again.
+    shared = cluster.submit("vocabulary", _itself, [(words,)])[0]
+    tails = cluster.gather("edges", "tail", _tail, [(piece, shared, max_lag) for piece in pieces])
+    beginnings = _beginnings(tails, words, max_lag)
+    jobs = [(piece, shared, begin, max_lag) for piece, begin in zip(pieces, beginnings, strict=True)]
+    partials = cluster.submit("count", _count, jobs)
+    del pieces, jobs  # a worker frees a piece when it is counted
+    cluster.watch("count", partials)
+    total: Partial = cluster.tree("sum", _add, partials, _COUNTS_AT_ONCE).result()
+    return LagCounts(words, total.unigrams, total.lags)
+
+
+def cut(sources: Sequence[Source], piece_bytes: int) -> list[list[Source]]:
+    """Cut sources into pieces of about equal size: ranges of plain text, or groups of whole files."""
+    pieces: list[list[Source]] = []
+    size = piece_bytes
+    for source in sources:
+        if isinstance(source, IterableSource) or source.name == "-":
+            raise ArgumentError(f"a cluster reads files; {source.name} cannot be sent to it. Count it on one machine.")
+        known = source.size or 0
+        parts: Sequence[Source] = [source]
+        if isinstance(source, TextSource) and known > piece_bytes and not compression(source.name):
+            parts = split(source.name, -(-known // piece_bytes), options=source.options)
+        for part in parts:
+            if size + (part.size or piece_bytes) > piece_bytes:
+                pieces.append([])
+                size = 0
+            pieces[-1].append(part)
+            size += part.size or piece_bytes
+    return pieces
+
+
+class _Cluster:
+    """The few things asked of Dask."""
+
+    def __init__(self, client: Any, progress: Progress) -> None:
+        self._client, self._progress, self._name = client, progress, uuid.uuid4().hex[:8]
+        self._number = 0
+
+    def submit(self, stage: str, function: Any, jobs: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Begin one task a job; futures among the arguments are waited for where the task runs."""
+        self._number += 1
+        key = f"textlds-{stage}-{self._name}-{self._number}"
+        return [self._client.submit(function, *job, key=f"{key}-{i}", pure=False) for i, job in enumerate(jobs)]
+
+    def gather(self, name: str, stage: str, function: Any, jobs: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Run one small task a job and return the results in order."""
+        futures = self.submit(stage, function, jobs)
+        self.watch(name, futures)
+        return list(self._client.gather(futures))
+
+    def watch(self, name: str, futures: Sequence[Any]) -> None:
+        """Show progress until all are done; the first error is raised."""
+        from distributed import as_completed
+
+        with self._progress.task(name, len(futures), "pieces") as task:
+            for future in as_completed(futures):  # type: ignore[no-untyped-call]
+                if future.status == "error":
+                    future.result()
+                task.advance(1)
+
+    def tree(self, stage: str, function: Any, futures: list[Any], branching: int) -> Any:
+        """Reduce futures to one in log(n) rounds; ``function`` takes several values."""
+        while len(futures) > 1:
+            groups = [tuple(futures[i : i + branching]) for i in range(0, len(futures), branching)]
+            futures = self.submit(stage, function, groups)
+        return futures[0]
+
+
+def _find_vocabulary(
+    cluster: _Cluster, pieces: Sequence[Any], summaries: Sequence[Summary], request: Request
+) -> Vocabulary:
+    if not sum(summary.tokens for summary in summaries):
+        raise CorpusError(f"the text ({len(pieces)} pieces) has no token. Check the paths and the text column.")
+    if request.vocabulary is not None:
+        return request.vocabulary
+    tables = cluster.submit("table", _table, [(piece,) for piece in pieces])
+    total: TypeTable = cluster.tree("types", _add_tables, tables, _TABLES_AT_ONCE).result()
+    return vocabulary_of(
+        total,
+        _boundaries(summaries),
+        vocab_size=request.vocab_size,
+        min_count=request.min_count,
+        settings=request.settings,
+    )
+
+
+def _boundaries(summaries: Iterable[Summary]) -> int:
+    """Number of runs of markers that follow a token, those across pieces included."""
+    total, after_token = 0, False
+    for summary in summaries:
+        if summary.items:
+            total += summary.boundaries + (after_token and summary.begins_with_marker)
+            after_token = summary.ends_with_token
+    return total
+
+
+def _beginnings(tails: Sequence[I32], vocabulary: Vocabulary, max_lag: int) -> list[tuple[I32, int]]:
+    """For each piece, the last ``max_lag`` rows before it and the state of the stream there."""
+    boundary_row = boundary_row_of(vocabulary)
+    same = np.arange(len(vocabulary), dtype=np.int32)
+    before = np.empty(0, np.int32)  # markers and rows; a few more than are needed
+    beginnings = []
+    for tail in tails:
+        rows = np.empty(2 * len(before) + 1, np.int32)
+        n, state = kernels.to_rows(before, same, boundary_row, kernels.AFTER_STOP, rows)
+        beginnings.append((rows[max(0, n - max_lag) : n].copy(), int(state)))
+        before = _last_items(np.concatenate([before, tail]), max_lag)
+    return beginnings
+
+
+def _last_items(items: I32, max_lag: int) -> I32:
+    """Return the last items, runs of markers as one; enough of them to know ``max_lag`` rows and the state."""
+    if not len(items):
+        return items
+    marker = items < 0
+    begins = np.concatenate([[True], ~(marker[1:] & marker[:-1])])  # tokens and runs of markers
+    has_end = np.logical_or.reduceat(items == END, np.flatnonzero(begins))
+    return np.where(has_end, np.int32(END), items[begins])[-(max_lag + 2) :]
+
+
+# What runs on the workers
+
+
+def _tokenize(sources: list[Source], settings: TextSettings, tokenizer: CustomTokenizer | None) -> Piece:
+    chunks = [chunk for source in sources for chunk in source.chunks()]
+    return tokenize(PieceText(0, chunks), settings, tokenizer)
+
+
+def _summarise(piece: Piece) -> Summary:
+    ids = writable(piece.ids)
+    boundaries, ends_with_token = kernels.count_boundaries(ids, False)
+    begins_with_marker = bool(len(ids)) and int(ids[0]) in (BOUNDARY, END)
+    return Summary(len(ids), piece.tokens, int(boundaries), begins_with_marker, bool(ends_with_token))
+
+
+def _itself(vocabulary: Vocabulary) -> Vocabulary:
+    return vocabulary
+
+
+def _table(piece: Piece) -> TypeTable:
+    return piece.table
+
+
+def _add_tables(*tables: TypeTable) -> TypeTable:
+    return TypeTable.merged(tables)
+
+
+def _tail(piece: Piece, vocabulary: Vocabulary, max_lag: int) -> I32:
+    rows_of = vocabulary.remap(piece.table)
+    for n in itertools.accumulate(itertools.repeat(1 << 10), lambda a, _: a * 16):  # runs of markers may be long
+        ids = np.array(piece.ids[-n:])
+        ids[ids >= 0] = rows_of[ids[ids >= 0]]
+        items = _last_items(ids, max_lag)
+        if len(items) == max_lag + 2 or n >= len(piece.ids):
+            return items
+    raise AssertionError("unreachable")
+
+
+def _count(piece: Piece, vocabulary: Vocabulary, beginning: tuple[I32, int], max_lag: int) -> Partial:
+    context, state = beginning
+    rows = np.empty(len(context) + 2 * len(piece.ids) + 1, np.int32)
+    rows[: len(context)] = context
+    n, _ = kernels.to_rows(
+        writable(piece.ids), vocabulary.remap(piece.table), boundary_row_of(vocabulary), state, rows[len(context) :]
+    )
+    sink = MemorySink(len(vocabulary), max_lag)
+    unigrams = count_block(
+        rows[: len(context) + n],
+        first=len(context),
+        n_rows=len(vocabulary),
+        max_lag=max_lag,
+        workers=1,
+        sink=sink,
+    )
+    return Partial(unigrams, sink.lags())
+
+
+def _add(*partials: Partial) -> Partial:
+    max_lag = len(partials[0].lags)
+    sink = MemorySink(len(partials[0].unigrams), max_lag)
+    merge([CsrSource(p.lags) for p in partials], [1] * len(partials), max_lag=max_lag, workers=1, sink=sink)
+    return Partial(np.sum([p.unigrams for p in partials], axis=0), sink.lags())

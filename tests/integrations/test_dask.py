@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from counts.texts import make_text
+from textlds.corpus.settings import TextSettings
+from textlds.counts import count_corpus
+from textlds.errors import ArgumentError, CorpusError, CorpusNotFoundError
+from textlds.integrations.dask import connect, count_on_cluster, cut
+
+distributed = pytest.importorskip("distributed")
+
+pytestmark = pytest.mark.filterwarnings("default")  # a foreign library's warnings are not ours to fix
+
+SETTINGS = [
+    TextSettings(),
+    TextSettings(boundaries="none", unknown="single"),
+    TextSettings(boundaries="document", boundary_token="</s>"),
+]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cluster")
+    for seed in range(2):
+        (folder / f"{seed}.txt").write_text(make_text(seed, 20_000), encoding="utf-8")
+    (folder / "2.txt.gz").write_bytes(gzip.compress(make_text(2, 5000).encode()))
+    (folder / "3.txt").write_text("\n" * 500 + "a few tokens\n" + "\n" * 5000 + "and then some\n\n\n")
+    (folder / "4.txt").write_text("")
+    return [str(path) for path in sorted(folder.iterdir())]
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def files(counts, folder: Path) -> dict[str, bytes]:
+    counts.save(folder)
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: f"{s.boundaries}-{s.boundary_token}")
+def test_the_same_bytes_as_one_thread(client, corpus, settings, tmp_path):
+    options = {"vocab_size": 400, "max_lag": 5, "settings": settings}
+    alone = count_corpus(corpus, workers=1, **options)
+    for piece_bytes in (1 << 26, 20_000, 3_001):
+        together = count_on_cluster(client, corpus, piece_bytes=piece_bytes, **options)
+        assert together == alone
+    assert files(together, tmp_path / "together") == files(alone, tmp_path / "alone")
+
+
+class Killer:
+    """A progress display that kills a worker when a stage is at its second piece."""
+
+    def __init__(self, client, stages):
+        self.client, self.stages, self.killed = client, list(stages), []
+
+    @contextlib.contextmanager
+    def task(self, name, total, unit=""):
+        self.name, self.done = name, 0
+        yield self
+
+    def advance(self, amount=1.0, note=""):
+        self.done += 1
+        if self.name in self.stages and self.done == 2:
+            self.stages.remove(self.name)
+            victim = sorted(self.client.run(os.getpid).values())[0]
+            os.kill(victim, signal.SIGKILL)
+            self.killed.append(victim)
+
+
+@pytest.mark.parametrize("stages", [["tokenise"], ["count"], ["tokenise", "count"]], ids=str)
+def test_a_worker_that_dies_costs_only_its_pieces(client, corpus, stages):
+    options = {"vocab_size": 400, "max_lag": 4, "settings": SETTINGS[1]}
+    killer = Killer(client, stages)
+    counts = count_on_cluster(client, corpus, piece_bytes=8_000, progress=killer, **options)
+    assert len(killer.killed) == len(stages)
+    assert counts == count_corpus(corpus, workers=1, **options)
+
+
+def test_a_vocabulary_can_be_given(client, corpus):
+    vocabulary = count_corpus(corpus[:1], vocab_size=50).vocabulary
+    counts = count_on_cluster(client, corpus[1:], vocabulary=vocabulary, max_lag=2, piece_bytes=30_000)
+    assert counts == count_corpus(corpus[1:], vocabulary=vocabulary, max_lag=2)
+
+
+def test_errors_of_the_workers_reach_the_user(client, corpus, tmp_path):
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"fine\n\xff\xff\n")
+    with pytest.raises(CorpusError, match="not UTF-8"):
+        count_on_cluster(client, [*corpus, str(bad)])
+    with pytest.raises(CorpusError, match="no token"):
+        count_on_cluster(client, corpus[-1:])
+    with pytest.raises(CorpusNotFoundError):
+        count_on_cluster(client, ["nowhere.txt"])
+    with pytest.raises(ArgumentError, match="reads files"):
+        count_on_cluster(client, iter(["a b c"]))
+
+
+def test_the_last_items_keep_every_end():
+    from textlds.integrations.dask import _last_items
+
+    items = np.array([7, -2, -1, 5, 6, *[-1, -2] * 20, 4, -1, -1], np.int32)
+    assert _last_items(items, 5).tolist() == [7, -2, 5, 6, -2, 4, -1]
+    assert _last_items(items, 1).tolist() == [-2, 4, -1]
+    assert _last_items(items[:0], 3).tolist() == []
+
+
+def test_pieces_cover_the_text_once(corpus):
+    from textlds.corpus.reading import open_sources
+
+    pieces = cut(open_sources(corpus), 10_000)
+    assert len(pieces) > 10
+    text = b"".join(chunk.data for piece in pieces for source in piece for chunk in source.chunks())
+    whole = b"".join(chunk.data for source in open_sources(corpus) for chunk in source.chunks())
+    assert text == whole
+
+
+def test_no_scheduler_at_the_address():
+    with pytest.raises(ArgumentError, match="no Dask scheduler"):
+        connect("nonsense")
