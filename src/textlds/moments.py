@@ -84,13 +84,8 @@ class LagOperator:
         return self._product(self.counts.transpose(), self.earlier, self.later, X)
 
     def _product(self, counts: SparseMatrix, left: Vector, right: Vector, X: Panel) -> Panel:
-        scaled = X * self.whitening[:, None].astype(X.dtype)
-        out = counts.matmat(scaled)
-        # every step in place: a panel of V x p is the largest thing in memory after the counts
-        out *= X.dtype.type(self.smoothing / self.total)
-        out -= np.outer(self.smoothing * left, right @ scaled).astype(X.dtype, copy=False)
-        out *= self.whitening[:, None].astype(X.dtype)
-        return out
+        W = self.whitening
+        return counts.scaled_matmat(X, self.smoothing / self.total * W, W, self.smoothing * W * left, right)
 
     def to_dense(self) -> Matrix:
         """Return Ψ_k as an array; for small V only."""

@@ -8,14 +8,16 @@ Up to the noise floor of the counts, every C that subspace identification or EM 
 and learn from the M_k in place of the Ψ_k, with c = BᵀC (p x h) in place of C. Nothing else changes: a
 :class:`~textlds.moments.Moments` is all that learning ever sees.
 
-The basis comes from a randomized range finder with one power step: a Gaussian panel is multiplied by all lags and
-their transposes at once, Y = Σ_k Ψ_k Ω_k + Ψ_kᵀ Ω'_k (a sample of the range of Σ_k Ψ_kΨ_kᵀ + Ψ_kᵀΨ_k), and the power
-step applies that sum of products itself. In float32: the basis need only be good, not exact.
+The basis comes from a randomized range finder with one power step, over the first two lags. A Gaussian panel meets
+each of them and its transpose, with other signs of its rows each time, so that the sum of the products samples the
+range of all; the power step applies Σ_k Ψ_k Ψ_kᵀ + Ψ_kᵀ Ψ_k to its orthonormal basis. The neighbouring words span what
+those further away span, with less noise: a basis from all seven lags costs 3.5 times as much, and models learnt on it
+tag less accurately (``benchmarks/learning.py``). In float32: the basis need only be good, not exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,13 +26,14 @@ from numpy.typing import NDArray
 from textlds.lds.params import LDSParams
 from textlds.learn.asos import output_coefficients
 from textlds.learn.em import EMStep
-from textlds.linalg.operators import DenseOperator
+from textlds.linalg.operators import DenseOperator, Operator
 from textlds.linalg.threads import parallel_map
 from textlds.linalg.types import Matrix, Vector
 from textlds.moments import Moments
 
 Basis = NDArray[np.float32]
 
+_BASIS_LAGS = 2  # lags that the basis comes from
 _ROWS = 8192  # rows of a tall matrix that one thread handles at a time
 
 
@@ -62,25 +65,21 @@ def sketch(
     *,
     rng: np.random.Generator,
     threads: int,
-    power_steps: int = 1,
     on_product: Callable[[], None] = lambda: None,
 ) -> Sketch:
-    """Find the basis and project.
-
-    Costs 2R (1 + 2 · power_steps) + R sparse products with a panel of ``size`` columns.
+    """Find the basis and project: 12 + R sparse products with a panel of p columns each.
 
     Args:
         moments: Ψ_1..Ψ_R over the whole vocabulary.
         size: p.
         rng: For the Gaussian panel.
         threads: For the dense products.
-        power_steps: How often the range is sharpened; one is enough on text.
         on_product: Called after every product with a Ψ_k, :func:`products` times in all.
     """
+    near = moments.lags[:_BASIS_LAGS]
     panel = rng.standard_normal((moments.size, size), dtype=np.float32)
-    basis = _orthonormal(_sample(moments, panel, rng, on_product), moments.null, threads)
-    for _ in range(power_steps):
-        basis = _orthonormal(_power(moments, basis, on_product), moments.null, threads)
+    basis = _orthonormal(_sample(near, panel, rng, on_product), moments.null, threads)
+    basis = _orthonormal(_power(near, basis, on_product), moments.null, threads)
     small = []
     for lag in moments.lags:
         small.append(DenseOperator(_gram(basis, lag.matmat(basis), threads)))
@@ -88,9 +87,9 @@ def sketch(
     return Sketch(basis, Moments(small, None, moments.rank, threads=threads))
 
 
-def products(lags: int, power_steps: int = 1) -> int:
-    """Return how many sparse products a sketch takes."""
-    return 2 * lags * (1 + 2 * power_steps) + lags
+def products(lags: int) -> int:
+    """Return how many sparse products a sketch of so many lags takes."""
+    return 6 * min(_BASIS_LAGS, lags) + lags
 
 
 def lost_energy(
@@ -122,10 +121,10 @@ def lost_energy(
     return float(max(0.0, 1 - np.sum(inside**2) / np.sum(C**2)))
 
 
-def _sample(moments: Moments, panel: Basis, rng: np.random.Generator, on_product: Callable[[], None]) -> Basis:
+def _sample(lags: Sequence[Operator], panel: Basis, rng: np.random.Generator, on_product: Callable[[], None]) -> Basis:
     """Return Σ_k Ψ_k Ω_k + Ψ_kᵀ Ω'_k, every Ω the same Gaussian panel with other random signs of its rows."""
     total = np.zeros_like(panel)
-    for lag in moments.lags:
+    for lag in lags:
         for multiply in (lag.matmat, lag.rmatmat):
             signs = rng.choice(np.array([-1, 1], np.float32), size=(len(panel), 1))
             total += multiply(signs * panel)
@@ -133,13 +132,14 @@ def _sample(moments: Moments, panel: Basis, rng: np.random.Generator, on_product
     return total
 
 
-def _power(moments: Moments, basis: Basis, on_product: Callable[[], None]) -> Basis:
+def _power(lags: Sequence[Operator], basis: Basis, on_product: Callable[[], None]) -> Basis:
     """Return Σ_k (Ψ_k Ψ_kᵀ + Ψ_kᵀ Ψ_k) B."""
     total = np.zeros_like(basis)
-    for lag in moments.lags:
-        total += lag.matmat(lag.rmatmat(basis))
-        total += lag.rmatmat(lag.matmat(basis))
-        for _ in range(4):
+    for lag in lags:
+        for forth, back in ((lag.rmatmat, lag.matmat), (lag.matmat, lag.rmatmat)):
+            half = forth(basis)
+            on_product()
+            total += back(half)
             on_product()
     return total
 

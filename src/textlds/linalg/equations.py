@@ -6,13 +6,11 @@ ten steps of a few h x h products, where Schur methods need complex arithmetic a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from textlds.errors import ConvergenceError
 from textlds.linalg.psd import symmetric
-from textlds.linalg.types import Matrix
+from textlds.linalg.types import Matrix, Vector
 
 _MAX_DOUBLINGS = 60  # 2⁶⁰ plain steps; only a spectral radius of one to working precision needs more
 
@@ -68,44 +66,44 @@ def solve_riccati(A: Matrix, R: Matrix, Q: Matrix, *, tolerance: float = 1e-14) 
 def solve_generalised_lyapunov(F: Matrix, E: Matrix, U: Matrix, S: Matrix, *, tolerance: float = 1e-13) -> Matrix:
     """Solve X = F X Fᵀ + E X Uᵀ + U X Eᵀ + S for symmetric S, where E and U are a small correction.
 
-    Fixed point over the correction with a Lyapunov solve inside, X ← L(S + E X Uᵀ + U X Eᵀ). The correction is of the
-    order of ‖Fʳ‖ in its use here, so a handful of rounds is enough; should it not contract, GMRES on the same
-    preconditioned equation takes over.
+    With L the solution operator of the Lyapunov equation of F, X − L(E X Uᵀ + U X Eᵀ) = L(S): the identity plus a
+    small operator, which GMRES solves in about a dozen products. L squares F once and for all.
     """
-
-    def lyapunov(right: Matrix) -> Matrix:
-        return symmetric(solve_lyapunov(F, right))
-
-    def correction(X: Matrix) -> Matrix:
-        half = E @ X @ U.T
-        return half + half.T
-
-    start = lyapunov(S)
-    X, previous = start, np.inf
-    for _ in range(60):
-        new = start + lyapunov(correction(X))
-        change = float(np.linalg.norm(new - X))
-        X = new
-        if change <= tolerance * np.linalg.norm(X):
-            return X
-        if not np.isfinite(change) or change > 0.9 * previous:
-            break
-        previous = change
-    return _gmres(lambda Y: Y - lyapunov(correction(Y)), start, tolerance)
-
-
-def _gmres(apply: Callable[[Matrix], Matrix], right: Matrix, tolerance: float) -> Matrix:
     from scipy.sparse.linalg import LinearOperator, gmres
 
-    h = right.shape[0]
-    operator = LinearOperator(
-        (h * h, h * h),
-        matvec=lambda y: apply(y.reshape(h, h)).ravel(),
-        dtype=np.float64,
-    )
-    solution, status = gmres(operator, right.ravel(), rtol=max(tolerance, 1e-12), restart=60, maxiter=10)
-    if status != 0:
+    h = len(F)
+    powers = _squares(F)
+
+    def lyapunov(X: Matrix) -> Matrix:
+        for power in powers:  # X ← X + F^(2ⁿ) X F^(2ⁿ)ᵀ
+            X = X + power @ X @ power.T
+        return symmetric(X)
+
+    def apply(x: Vector) -> Vector:
+        X = symmetric(x.reshape(h, h))
+        half = E @ X @ U.T
+        return (X - lyapunov(half + half.T)).ravel()
+
+    right = lyapunov(S).ravel()
+    operator = LinearOperator((h * h, h * h), matvec=apply, dtype=np.float64)
+    solution, status = gmres(operator, right, x0=right, rtol=tolerance, restart=80, maxiter=10)
+    residual = np.linalg.norm(apply(solution) - right)
+    if status != 0 and not residual <= 1e-9 * np.linalg.norm(right):
         raise ConvergenceError(
             "the stationary covariance of the filter did not converge; raise the pseudocount or lower state_size"
         )
     return symmetric(solution.reshape(h, h))
+
+
+@_quiet
+def _squares(F: Matrix) -> list[Matrix]:
+    """Return F, F², F⁴, … until they vanish."""
+    powers = [F]
+    for _ in range(_MAX_DOUBLINGS):
+        size = np.linalg.norm(powers[-1])
+        if size <= 1e-8:  # the next term of the sum would be of the order of size²
+            return powers
+        if not np.isfinite(size):
+            break
+        powers.append(powers[-1] @ powers[-1])
+    raise ConvergenceError("the filter's matrix F does not contract: its spectral radius is not below 1")
