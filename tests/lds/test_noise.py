@@ -61,6 +61,15 @@ def test_woodbury_forms_against_dense(case):
     np.testing.assert_array_equal(found.gram, found.gram.T)
 
 
+@pytest.mark.parametrize("kind", ["diagonal", "bohning"])
+def test_kinds_of_full_rank_do_not_need_C_orthogonal_to_m(kind):
+    params, m = random_lds(0, V=V, h=H, kind=kind)
+    C = np.random.default_rng(1).standard_normal((V, H))
+    found, inverse = params.noise.precision(C), np.linalg.inv(params.noise.to_dense(C, m))
+    np.testing.assert_allclose(found.DC, inverse @ C, atol=1e-11)
+    np.testing.assert_allclose(found.gram, C.T @ inverse @ C, atol=1e-11)
+
+
 def test_scalars_relative_to_the_static_model(case):
     params, m = case
     model, psi0 = dense(params, m), np.eye(V) - np.outer(m, m)

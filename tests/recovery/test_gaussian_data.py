@@ -18,7 +18,7 @@ from textlds.learn.ssid import random_start, subspace_identification
 
 N, H, LAGS = 10, 3, 7
 SIZES = (4_000, 400_000)
-SEEDS = (0, 1, 2)
+SEEDS = (0, 1)
 
 
 def true_model(seed):
@@ -51,7 +51,7 @@ def experiments():
         for size in SIZES:
             moments = sample_moments(simulate(truth, size, seed=seed), LAGS)
             start = subspace_identification(moments, H, rng=np.random.default_rng(0))
-            results[seed, size] = truth, start, after_em(start, moments, 500), moments
+            results[seed, size] = truth, start, after_em(start, moments, 400), moments
     return results
 
 
@@ -109,7 +109,7 @@ def test_em_comes_close_to_the_truth_on_data_it_has_not_seen(experiments):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_start_finds_the_same_model(experiments, seed):
     truth, _, learned, moments = experiments[seed, SIZES[-1]]
-    random = after_em(random_start(moments, H, rng=np.random.default_rng(seed)), moments, 800)
+    random = after_em(random_start(moments, H, rng=np.random.default_rng(seed)), moments, 600)
     assert eigenvalue_error(random.A, truth.A) < 0.03
     for k in (1, 3):
         assert relative_error(implied(random, k), implied(learned, k)) < 0.02
