@@ -226,6 +226,24 @@ def test_only_files_can_be_resumed(tmp_path):
         count_to_folder(iter(["a b"]), tmp_path / "counts", resume=True)
 
 
+def test_work_that_nobody_can_go_on_with_is_removed(tmp_path, monkeypatch):
+    output = tmp_path / "counts"
+    with pytest.MonkeyPatch.context() as patch:
+        interrupt(patch, counting, "learn_vocabulary", 0)
+        with pytest.raises(Interruption):
+            count_to_folder(iter(["a b"]), output)
+    assert not list(tmp_path.iterdir())
+    with pytest.MonkeyPatch.context() as patch:  # as after a kill
+        interrupt(patch, counting, "learn_vocabulary", 0)
+        patch.setattr("textlds.counts.work.Work.clear", lambda work: work.folder.mkdir(exist_ok=True) or None)
+        patch.setattr(Path, "mkdir", lambda *arguments, **options: os.makedirs(arguments[0], exist_ok=True))
+        with pytest.raises(Interruption):
+            count_to_folder(iter(["a b"]), output)
+    assert work_folder(output).exists()
+    count_to_folder(iter(["a b"]), output)
+    assert not work_folder(output).exists()
+
+
 def test_resume_without_earlier_work_begins_it(corpus, tmp_path):
     count_to_folder(corpus, tmp_path / "counts", resume=True, **OPTIONS)
     assert LagCounts.load(tmp_path / "counts").max_lag == 4

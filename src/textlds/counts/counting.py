@@ -205,12 +205,15 @@ def count_to_folder(
     plan = dataclasses.replace(plan, **work.sizes)
     shown = resolve(progress)
     store = PieceStore(work.folder, plan.held_bytes, durable=identities is not None)
-    found = read_vocabulary(opened, store, request, plan, shown)
-    with new_folder(work.folder / "result", force=True) as folder:
-        with FolderSink(folder, len(found), max_lag) as sink:
-            unigrams = count_store(store, found, plan, max_lag=max_lag, folder=work.folder, sink=sink, progress=shown)
-            sink.finish()
-        write_folder(folder, found, unigrams, sink.pointers)
+    with work.kept_if_interrupted():
+        found = read_vocabulary(opened, store, request, plan, shown)
+        with new_folder(work.folder / "result", force=True) as folder:
+            with FolderSink(folder, len(found), max_lag) as sink:
+                unigrams = count_store(
+                    store, found, plan, max_lag=max_lag, folder=work.folder, sink=sink, progress=shown
+                )
+                sink.finish()
+            write_folder(folder, found, unigrams, sink.pointers)
     work.publish(work.folder / "result")
 
 

@@ -11,10 +11,11 @@ import contextlib
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from textlds.errors import CountsError, OutputExistsError
+from textlds.errors import CountsError, OutputExistsError, TextLDSError
 from textlds.storage import new_file, read_json
 
 MANIFEST = "manifest.json"
@@ -38,8 +39,11 @@ class Work:
 
     def __init__(self, output: Path, job: dict[str, Any], sizes: dict[str, int], *, resume: bool, force: bool) -> None:
         self.output, self.folder = output, work_folder(output)
-        self.sizes, self.finished = sizes, False
+        self.sizes, self.finished, self._job = sizes, False, job
         manifest = self.folder / MANIFEST
+        if manifest.is_file() and read_json(manifest)["job"]["sources"] is None:
+            self.clear()  # of text that could be read only once: nobody can go on with it
+        self._fresh = not (manifest.is_file() and resume)
         if manifest.is_file() and not (resume or force):
             raise OutputExistsError(
                 f"{self.folder} holds the unfinished work of an earlier count. Go on with it with resume (--resume), "
@@ -58,6 +62,17 @@ class Work:
                 file.write(json.dumps(content, indent=1))
         if output.exists() and not force and not self.finished:
             raise OutputExistsError(f"{output} exists already; to replace it, give force (--force) with resume.")
+
+    @contextlib.contextmanager
+    def kept_if_interrupted(self) -> Iterator[None]:
+        """Keep the work after an interruption, but not if it can come to nothing: bad text, bad arguments."""
+        try:
+            yield
+        except BaseException as error:
+            hopeless = isinstance(error, TextLDSError) and self._fresh
+            if hopeless or self._job["sources"] is None:
+                self.clear()
+            raise
 
     def publish(self, result: Path) -> None:
         """Give the finished folder ``result`` (inside the work folder) its final name, and clear up."""
