@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from oracles.sparse_twin import gather_twin, transpose_twin
+from oracles.sparse_twin import gather_twin, scaled_twin, transpose_twin
 from textlds.linalg.sparse import SparseMatrix
 
 # Widths on both sides of one block of columns (64 of float64, 128 of float32) and of two.
@@ -30,6 +30,26 @@ def test_products_are_those_of_the_twin(dtype):
     transposed = sp.csr_array(matrix.T.tocsr())
     expected = gather_twin(transposed.indptr, transposed.indices, transposed.data, Y)
     np.testing.assert_allclose(M.rmatmat(Y), expected, rtol=1e-12, atol=1e-9)
+
+
+@pytest.mark.parametrize("panel", [np.float32, np.float64])
+@pytest.mark.parametrize("width", [3, 140])
+def test_scaled_product_is_that_of_the_twin(panel, width):
+    matrix = counts_matrix(1)
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((30, width)).astype(panel)
+    before = X.copy()
+    left, u = rng.standard_normal((2, 40))
+    right, v = rng.standard_normal((2, 30))
+    expected = np.array(scaled_twin(matrix.indptr, matrix.indices, matrix.data, X, left, right, u, v))
+    dense = left[:, None] * matrix.toarray() * right - np.outer(u, v * right)
+    np.testing.assert_allclose(expected, dense @ X, atol=1e-9)
+    found = [SparseMatrix.from_scipy(matrix, threads=n).scaled_matmat(X, left, right, u, v) for n in (1, 3)]
+    assert found[0].dtype == panel
+    assert found[0].tobytes() == found[1].tobytes()
+    tolerance = 1e-12 if panel is np.float64 else 3e-6
+    assert np.max(np.abs(found[0] - expected)) <= tolerance * np.max(np.abs(expected))
+    np.testing.assert_array_equal(X, before)
 
 
 def test_transpose_is_that_of_the_twin():
