@@ -51,8 +51,10 @@ class Checkpoint:
     def __init__(self, path: str | os.PathLike[str], job: dict[str, Any], *, resume: bool) -> None:
         self.path = Path(path)
         self._job = json.loads(json.dumps(job))
-        if not self.path.exists():
-            self.path.mkdir(parents=True)
+        if self.path.exists() and not self.path.is_dir():
+            raise ArgumentError(f"{self.path} is a file; a checkpoint is a folder. Give the name of a new one.")
+        if not (self.path / _JOB).exists():  # new, or killed before anything was done
+            self.path.mkdir(parents=True, exist_ok=True)
             self._write_job()
         elif resume:
             self._check_job()
@@ -111,9 +113,6 @@ class Checkpoint:
             write_config(folder, kind="job", content={"job": self._job})
 
     def _check_job(self) -> None:
-        if not (self.path / _JOB).exists():  # killed before it was written
-            self._write_job()
-            return
         job = read_config(self.path / _JOB, kind="job").get("job")
         if not isinstance(job, dict):
             raise FormatError(f"{self.path} is not the checkpoint of a fit. Delete it to start anew.")

@@ -60,7 +60,7 @@ class FitSettings:
         for name, options in _OPTIONS.items():
             if getattr(self, name) not in options:
                 raise ArgumentError(f"{name}={getattr(self, name)!r} is not one of {', '.join(map(repr, options))}.")
-        if not self.tolerance >= 0:
+        if not isinstance(self.tolerance, int | float) or not self.tolerance >= 0:
             raise ArgumentError(f"tolerance={self.tolerance!r} must be 0 or more.")
         if self.compression not in ("auto", "none") and (
             not isinstance(self.compression, int) or self.compression < self.state_size
@@ -171,9 +171,11 @@ def fit(
         raise ArgumentError(f"counts must be LagCounts, as textlds.count returns them, not {type(counts).__name__}.")
     if resume and checkpoint is None:
         raise ArgumentError("resume=True needs checkpoint, the folder to go on from.")
-    saved = Checkpoint(checkpoint, _job(counts, settings), resume=resume) if checkpoint is not None else None
     with one_blas_thread():
-        return _Fit(counts, settings, callback, saved, check_threads(threads), resolve(progress)).run()
+        work = _Fit(counts, settings, callback, check_threads(threads), resolve(progress))
+        # made only now: arguments that are refused leave no folder behind
+        saved = None if checkpoint is None else Checkpoint(checkpoint, _job(counts, settings), resume=resume)
+        return work.run(saved)
 
 
 @dataclass(frozen=True)
@@ -193,12 +195,12 @@ class _Fit:
         counts: LagCounts,
         settings: FitSettings,
         callback: Callback | None,
-        checkpoint: Checkpoint | None,
         threads: int,
         progress: Progress,
     ) -> None:
         self._counts, self._settings, self._callback = counts, settings, callback
-        self._checkpoint, self._threads, self._progress = checkpoint, threads, progress
+        self._checkpoint: Checkpoint | None = None
+        self._threads, self._progress = threads, progress
         self._began = self._saved_at = time.perf_counter()
         self._words: WordMoments = word_moments(
             counts.unigrams, counts.lags, pseudocount=settings.pseudocount, threads=threads
@@ -207,29 +209,42 @@ class _Fit:
         self._root = np.sqrt(self._words.frequencies)
         self._history = History(settings=_record(counts, settings, self._words))
 
-    def run(self) -> TextLDS:
+    def run(self, checkpoint: Checkpoint | None) -> TextLDS:
         """Go through the phases, from the start or from where the checkpoint left off."""
-        saved = self._checkpoint.load_step(self._root) if self._checkpoint else None
+        self._checkpoint = checkpoint
+        saved = checkpoint.load_step(self._root) if checkpoint else None
         if saved is not None:
-            self._history = saved.history
-            self._began -= saved.history.seconds[-1] if saved.history.seconds else 0.0
-        phases = self._phases()
+            self._take_up(saved)
+        phases = self._phases(polishing=saved is not None and saved.phase > 0)
         first, done = (saved.phase, saved.done) if saved else (0, 0)
         params = saved.params if saved else self._start(phases[0].moments)
         for number in range(first, len(phases)):
-            step = self._iterate(params, phases[number], number, done)
+            step, stopped = self._iterate(params, phases[number], number, done)
             step = self._lifted(step, phases[number].sketch)
+            if stopped:
+                break
             params, done = step.params, 0
         return self._model(step)
 
-    def _phases(self) -> list[_Phase]:
+    def _take_up(self, saved: SavedStep) -> None:
+        """Go on with the history of an interrupted fit, under the settings of this one."""
+        before, now = saved.history.settings["iterations"], self._settings.iterations
+        if saved.phase > 0 and before != now:
+            raise ArgumentError(
+                f"iterations={now}, but this fit was interrupted after {before} iterations on the sketch, while it was "
+                f"being polished. Go on with iterations={before}, or delete the checkpoint to start anew."
+            )
+        self._history = replace(saved.history, settings=self._history.settings)
+        self._began -= saved.history.seconds[-1] if saved.history.seconds else 0.0
+
+    def _phases(self, *, polishing: bool) -> list[_Phase]:
         settings = self._settings
         size = settings.sketch_size(len(self._root))
         if size is None:
             return [_Phase(self._words, settings.iterations + settings.polish, None)]
         sketched = self._sketch(size)
         phases = [_Phase(sketched.moments, settings.iterations, sketched)]
-        return phases + [_Phase(self._words, settings.polish, None)] * (settings.polish > 0)
+        return phases + [_Phase(self._words, settings.polish, None)] * (settings.polish > 0 or polishing)
 
     def _sketch(self, size: int) -> Sketch:
         sketched = self._checkpoint.load_sketch(threads=self._threads) if self._checkpoint else None
@@ -260,8 +275,12 @@ class _Fit:
             task.advance()
         return params
 
-    def _iterate(self, params: LDSParams, phase: _Phase, number: int, done: int) -> EMStep:
-        """Do EM until the phase's iterations are done, an iteration gains too little, or the callback says so."""
+    def _iterate(self, params: LDSParams, phase: _Phase, number: int, done: int) -> tuple[EMStep, bool]:
+        """Do EM until the phase's iterations are done, an iteration gains too little, or the callback says so.
+
+        Returns:
+            The last step, and whether it was the callback that stopped.
+        """
         name = "EM" if number == 0 else "Polish"
         with self._progress.task(name, phase.iterations, "iterations") as task:
             task.advance(done)
@@ -272,30 +291,32 @@ class _Fit:
                     task.advance(1, f"log-likelihood {step.log_likelihood:.4f} nats a token")
                 elif not self._history.log_likelihood:
                     self._history = replace(self._history, start=float(step.log_likelihood))
-                stop = self._should_stop(step, phase)
-                self._save(step, number, last=stop)
-                if stop:
-                    return step
+                # a phase begins where the one before ended: the callback has seen that
+                stopped = (number == 0 or step.iteration > 0) and self._stopped_by_callback(step, phase)
+                last = stopped or self._is_last(step, phase)
+                self._save(step, number, last=last)
+                if last:
+                    return step, stopped
         raise AssertionError("EM has no last step")
 
     def _note(self, step: EMStep) -> None:
         self._history.log_likelihood.append(float(step.log_likelihood))  # a NumPy scalar would print as one
         self._history.seconds.append(time.perf_counter() - self._began)
 
-    def _should_stop(self, step: EMStep, phase: _Phase) -> bool:
-        likelihoods = [self._history.start, *self._history.log_likelihood]
-        if self._callback is not None:
+    def _stopped_by_callback(self, step: EMStep, phase: _Phase) -> bool:
+        def build() -> TextLDS:
+            return self._model(self._lifted(step, phase.sketch))
 
-            def build() -> TextLDS:
-                return self._model(self._lifted(step, phase.sketch))
+        if self._callback is None:
+            return False
+        return bool(self._callback(FitStep(self._history.iterations, step.log_likelihood, build)))
 
-            if self._callback(FitStep(self._history.iterations, step.log_likelihood, build)):
-                return True
+    def _is_last(self, step: EMStep, phase: _Phase) -> bool:
         if step.iteration >= phase.iterations:
             return True
         if step.iteration == 0 or self._settings.tolerance == 0:
             return False
-        before, after = likelihoods[-2:]
+        before, after = [self._history.start, *self._history.log_likelihood][-2:]
         return before is not None and after is not None and after - before < self._settings.tolerance
 
     def _save(self, step: EMStep, phase: int, *, last: bool) -> None:

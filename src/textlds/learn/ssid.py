@@ -103,8 +103,9 @@ def random_start(
 
     A has spectral radius ½ and C Σ Cᵀ has eigenvalues around a tenth; C is orthogonal to the null direction.
     """
-    if state_size > moments.rank:
-        raise RankError(f"state_size={state_size} exceeds the dimension of the data, {moments.rank}.")
+    largest = min(moments.rank, moments.size)
+    if state_size > largest:
+        raise RankError(f"state_size={state_size} exceeds the dimension of the data, {largest}.")
     A = rng.standard_normal((state_size, state_size))
     A *= 0.5 / spectral_radius(A)
     basis, _ = np.linalg.qr(moments.lag0(rng.standard_normal((moments.size, state_size))))
