@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pty
 import re
 import select
 import subprocess
@@ -91,6 +90,8 @@ BAR = """
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
 def test_on_a_terminal_there_is_a_bar():
+    import pty  # not on every system
+
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "140"}
     command = [sys.executable, "-c", textwrap.dedent(BAR)]
