@@ -147,11 +147,11 @@ def given_vocabulary(vocabulary: Vocabulary | PathLike | None, settings: TextSet
 
 
 def one_source(paths: Any, texts: Any) -> Any:
-    """Return paths or texts, whichever was given."""
+    """Return paths or texts, whichever was given, as the reader tells them apart: lists are paths, iterators texts."""
     if (paths is None) == (texts is None):
         raise ArgumentError("give either paths (files, globs, folders, URLs) or texts (strings or token lists).")
     if texts is None:
-        return paths
-    if isinstance(texts, str):
-        raise ArgumentError("texts is a single string; give an iterable of texts, such as [text].")
-    return texts
+        return list(paths) if isinstance(paths, Iterable) and not isinstance(paths, str) else paths
+    if isinstance(texts, str) or not isinstance(texts, Iterable):
+        raise ArgumentError(f"texts must be an iterable of texts, such as [text], not a single {type(texts).__name__}.")
+    return iter(texts)

@@ -1,0 +1,88 @@
+"""What `import textlds` gives, and what it costs."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+
+import pytest
+
+import textlds
+
+HEAVY = ["numba", "llvmlite", "scipy", "torch", "dask", "distributed", "pyarrow", "rich", "typer", "safetensors"]
+HEAVY += ["zstandard", "fsspec", "tokenizers", "matplotlib", "sklearn", "spacy", "gensim", "pandas", "threadpoolctl"]
+OPTIONAL = ["torch", "dask", "distributed", "pyarrow", "zstandard", "fsspec", "tokenizers", "matplotlib", "pandas"]
+NAMES = {"LagCounts", "TextLDS", "TextLDSError", "TextSettings", "Vocabulary", "count", "fit", "load", "train"}
+
+
+def modules_after(code):
+    """Return the top-level modules loaded in a fresh interpreter after some code."""
+    script = f"{code}\nimport json, sys\nprint(json.dumps(sorted({{name.split('.')[0] for name in sys.modules}})))"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(json.loads(result.stdout.splitlines()[-1]))
+
+
+def test_importing_is_cheap():
+    loaded = modules_after("import textlds")
+    assert "textlds" in loaded
+    assert not loaded & set(HEAVY)
+
+
+def test_importing_loads_nothing_of_the_package_but_itself():
+    script = "import textlds, sys; print(sorted(name for name in sys.modules if name.startswith('textlds')))"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "['textlds', 'textlds._version']"
+
+
+def test_using_it_needs_no_optional_library():
+    """Counting, fitting and embedding a text load nothing that the base installation lacks."""
+    code = (
+        "import textlds\n"
+        "model = textlds.train(texts=['a b c d e f g h i j'] * 3, state_size=2, iterations=1)\n"
+        "list(model.embed(['a b c']))"
+    )
+    assert not modules_after(code) & set(OPTIONAL)
+
+
+def test_names():
+    assert set(textlds.__all__) == NAMES | {"__version__"}
+    assert len(textlds.__all__) <= 12
+    assert dir(textlds) == sorted(textlds.__all__)
+    for name in NAMES:
+        assert getattr(textlds, name).__doc__, name
+    assert textlds.__version__.count(".") == 2
+
+
+def test_a_name_that_is_not_there():
+    with pytest.raises(AttributeError, match="has no attribute 'embed'; it has LagCounts, TextLDS"):
+        _ = textlds.embed
+    assert not hasattr(textlds, "nothing")
+
+
+def test_defaults_are_the_papers():
+    fit, count, train = (inspect.signature(f).parameters for f in (textlds.fit, textlds.count, textlds.train))
+    defaults = {"state_size": 200, "iterations": 50, "ssid_horizon": 4, "em_horizon": 7, "seed": 0}
+    assert {name: fit[name].default for name in defaults} == defaults
+    assert (count["vocab_size"].default, count["max_lag"].default) == (100_000, 7)
+    for name in ("state_size", "iterations", "seed"):
+        assert train[name].default == fit[name].default
+    for name in ("vocab_size", "max_lag", "tokenizer"):
+        assert train[name].default == count[name].default
+
+
+@pytest.mark.parametrize("function", ["count", "fit", "train", "load"])
+def test_all_but_the_obvious_argument_is_named(function):
+    parameters = list(inspect.signature(getattr(textlds, function)).parameters.values())
+    assert parameters[0].kind is parameters[0].POSITIONAL_OR_KEYWORD
+    assert {p.kind for p in parameters[1:]} == {inspect.Parameter.KEYWORD_ONLY}
+    assert all(p.name in getattr(textlds, function).__doc__ for p in parameters)
+
+
+def test_every_error_is_a_textlds_error():
+    from textlds import errors
+
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    assert len(kinds) > 10
+    assert all(issubclass(kind, textlds.TextLDSError) and kind.__doc__ for kind in kinds)
