@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from textlds._version import __version__
-from textlds.cli.output import INTERRUPTED, examples, guarded
+from textlds.cli.output import INTERRUPTED, examples, guarded, help_text
 
 _PANELS = {
     "Make a model": ("train", "count", "fit"),
@@ -46,29 +46,29 @@ def build_app() -> typer.Typer:
     for panel, names in _PANELS.items():
         for name in names:
             module: Any = importlib.import_module(f"textlds.cli.{name}")
-            app.command(name, epilog=examples(*getattr(module, "EXAMPLES", ())) or None, rich_help_panel=panel)(
-                guarded(module.command)
-            )
+            about, epilog = help_text(module.command), examples(*module.EXAMPLES)
+            app.command(name, rich_help_panel=panel, help=about, epilog=epilog)(guarded(module.command))
     return app
+
+
+def print_version(wanted: bool) -> None:
+    """Print the version and end."""
+    if wanted:
+        sys.stdout.write(f"textlds {__version__}\n")
+        raise typer.Exit
 
 
 def top(
     context: typer.Context,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages; errors only.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=lambda value: _print_version(value), is_eager=True)
+        bool, typer.Option("--version", help="Print the version.", callback=print_version, is_eager=True)
     ] = False,
 ) -> None:
     """Hand the options of textlds itself on to its commands."""
     if quiet:
         commands = {name for names in _PANELS.values() for name in names}
         context.default_map = {name: {"quiet": True} for name in commands}
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        sys.stdout.write(f"textlds {__version__}\n")
-        raise typer.Exit
 
 
 def _epilog() -> str:

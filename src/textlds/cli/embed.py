@@ -116,7 +116,10 @@ def command(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", show_default="standard output",
+            "--output",
+            "-o",
+            metavar="FILE",
+            show_default="standard output",
             help="A file that ends in .npz, .parquet or .jsonl.",
         ),
     ] = None,
@@ -137,8 +140,8 @@ def command(
 ) -> None:
     """Give every token of a text a vector in its context. One text a line.
 
-    Without --output, JSON lines go to standard output: {"line": 1, "tokens": \\\\[...], "vectors": \\\\[\\\\[...], ...]}.
-    """  # fmt: skip
+    Without --output, every text becomes a line of JSON on standard output, with its line, its tokens and their vectors.
+    """
     options = {"method": method, "parts": tuple(parts.replace(",", " ").split()), "dtype": dtype, "threads": threads}
     done = embed_files(
         model, files or [], output, options=options, text_column=text_column, encoding_errors=encoding_errors,

@@ -58,7 +58,9 @@ def fit_and_save(
 
     fresh = not holds_fit(checkpoint)
     try:
-        model = fit(counts, checkpoint=checkpoint, resume=checkpoint.exists(), threads=threads, progress=not quiet, **settings)
+        model = fit(
+            counts, checkpoint=checkpoint, resume=checkpoint.exists(), threads=threads, progress=not quiet, **settings
+        )
     except TextLDSError:
         # these settings cannot work, so there is nothing to go on with; a fit of before is another matter
         if fresh:
@@ -120,9 +122,7 @@ def command(
         state_size=state_size, iterations=iterations, seed=seed, pseudocount=pseudocount, noise=noise, start=start,
         ssid_horizon=ssid_horizon, em_horizon=em_horizon, compression=compression, polish=polish, tolerance=tolerance,
     )  # fmt: skip
-    model = fit_counts(
-        counts, output, force=force, resume=resume, threads=threads, quiet=quiet, settings=settings
-    )
+    model = fit_counts(counts, output, force=force, resume=resume, threads=threads, quiet=quiet, settings=settings)
     report(model, output, as_json=as_json, quiet=quiet)
 
 

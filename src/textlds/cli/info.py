@@ -14,7 +14,7 @@ _WORDS = 10  # of the most frequent ones shown
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """Return the facts of a counts or model folder, or of the checkpoint of an interrupted fit; every file is checked."""
+    """Return the facts of a counts or model folder, or of the checkpoint of an interrupted fit. Checks every file."""
     from textlds.storage import read_config
 
     if (path / "job" / "config.json").is_file():

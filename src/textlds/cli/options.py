@@ -40,7 +40,9 @@ TextFiles = Annotated[
 
 # How text becomes tokens and counts
 
-VocabSize = Annotated[int, typer.Option(min=1, help="Keep this many of the most frequent words.", rich_help_panel=_TEXT)]
+VocabSize = Annotated[
+    int, typer.Option(min=1, help="Keep this many of the most frequent words.", rich_help_panel=_TEXT)
+]
 MaxLag = Annotated[int, typer.Option(min=1, help="Count words up to this far apart.", rich_help_panel=_TEXT)]
 Tokenizer = Annotated[
     Literal["words", "whitespace"],
@@ -79,7 +81,9 @@ Iterations = Annotated[int, typer.Option(min=0, help="EM iterations at most.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same model, to the last bit.")]
 PseudocountOption = Annotated[
     str,
-    typer.Option(metavar="NUMBER|paper", help="Added to the count of each word; paper: 0.2 T / V.", rich_help_panel=_FIT),
+    typer.Option(
+        metavar="NUMBER|paper", help="Added to the count of each word; paper: 0.2 T / V.", rich_help_panel=_FIT
+    ),
 ]
 NoiseOption = Annotated[
     Literal["full", "diagonal", "spherical", "bohning"],
@@ -113,7 +117,9 @@ def number_or_word(name: str, value: str, kind: type[int] | type[float], *words:
         return kind(value)
     except ValueError as error:
         wanted = "a whole number" if kind is int else "a number"
-        raise typer.BadParameter(f"{value!r} is neither {wanted} nor {' or '.join(words)}.", param_hint=f"--{name}") from error
+        raise typer.BadParameter(
+            f"{value!r} is neither {wanted} nor {' or '.join(words)}.", param_hint=f"--{name}"
+        ) from error
 
 
 def fit_settings(*, pseudocount: str, compression: str, **others: Any) -> dict[str, Any]:

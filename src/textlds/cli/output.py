@@ -7,6 +7,7 @@ tables are for terminals: ``NO_COLOR``, a pipe or a file get plain text.
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import os
 import sys
@@ -87,7 +88,8 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, right
         return
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
     for row in (headings, *rows):
-        cells = [cell.rjust(width) if i in right else cell.ljust(width) for i, (cell, width) in enumerate(zip(row, widths, strict=True))]
+        sized = enumerate(zip(row, widths, strict=True))
+        cells = [cell.rjust(width) if number in right else cell.ljust(width) for number, (cell, width) in sized]
         sys.stdout.write("  ".join(cells).rstrip() + "\n")
 
 
@@ -108,8 +110,14 @@ def examples(*commands: tuple[str, str] | str) -> str:
     for item in commands:
         command, about = item if isinstance(item, tuple) else (item, "")
         shown = command.replace("[", "\\[")
-        lines.append(f"[cyan]{shown}[/cyan]" + (f"  [dim]{about}[/dim]" if about else ""))
+        lines.append(f"[cyan]{shown}[/cyan]" + (f"  [dim]# {about}[/dim]" if about else ""))
     return "\n\n".join(lines)
+
+
+def help_text(function: Callable[..., object]) -> str:
+    """Return a command's docstring with each paragraph on one line, to be wrapped at the width of the terminal."""
+    paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def _console(*, stderr: bool = False) -> Any:

@@ -55,7 +55,8 @@ def figure(model: TextLDS, *, title: str) -> Any:
         from matplotlib.figure import Figure
 
         drawing = Figure(figsize=(10, 7), layout="constrained")
-        upper, lower = drawing.subfigures(2, 1, height_ratios=[1, 1.15])
+        halves: Any = drawing.subfigures(2, 1, height_ratios=[1, 1.15])
+        upper, lower = halves
         drawing.suptitle(
             f"{title}: {model.state_size} dimensions, {len(model.vocabulary):,} words", x=0.01, ha="left", weight="bold"
         )

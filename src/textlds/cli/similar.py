@@ -31,7 +31,11 @@ def command(
     found = similar_words(model, word, context=context, n=n)
     if as_json:
         print_json(
-            {"word": word, "context": context, "similar": [{"word": other, "cosine": cosine} for other, cosine in found]}
+            {
+                "word": word,
+                "context": context,
+                "similar": [{"word": other, "cosine": cosine} for other, cosine in found],
+            }
         )
     else:
         print_table(["word", "cosine"], [[other, f"{cosine:.3f}"] for other, cosine in found], right=[1])

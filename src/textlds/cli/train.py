@@ -71,7 +71,14 @@ def train_model(
 
 
 def _count(
-    files: list[str], output: Path, *, force: bool, resume: bool, threads: int | None, quiet: bool, settings: dict[str, Any]
+    files: list[str],
+    output: Path,
+    *,
+    force: bool,
+    resume: bool,
+    threads: int | None,
+    quiet: bool,
+    settings: dict[str, Any],
 ) -> None:
     from textlds.counts.counting import count_to_folder
     from textlds.pipeline import given_vocabulary, text_settings

@@ -1,9 +1,9 @@
 """Files of token vectors: .jsonl, .parquet and .npz, written text by text so that they never sit in memory.
 
-    jsonl     a line a text: {"file", "line", "tokens": [...], "vectors": [[...], ...]}
-    parquet   a row a text: file, line, tokens (list of strings), vectors (list of lists of d numbers)
-    npz       all texts one after the other: tokens (n,), vectors (n, d), starts (m + 1,) where each of the m texts begins,
-              lines (m,) and file (m,), which counts in files (k,)
+jsonl     a line a text: {"file", "line", "tokens": [...], "vectors": [[...], ...]}
+parquet   a row a text: file, line, tokens (list of strings), vectors (list of lists of d numbers)
+npz       all texts one after the other: tokens (n,), vectors (n, d), starts (m + 1,) where each of the m texts begins,
+          lines (m,) and file (m,), which counts in files (k,)
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from textlds.storage import new_file
 FORMATS = (".npz", ".parquet", ".jsonl")
 _ROW_GROUP = 1 << 15  # tokens; 25 MB of vectors at d = 200
 _LONGEST = 1 << 12  # characters of a token in .npz, where each takes the room of the longest
-_COPY = 1 << 20
+_COPY = 1 << 20  # bytes of vectors copied at a time
+_COPY_TOKENS = 1 << 14  # likewise of tokens, which take more room as Python strings
 
 
 class VectorWriter(Protocol):
@@ -67,9 +68,9 @@ def vector_file(
                 yield npz
                 npz.finish(file, files, dimensions, dtype)
         elif suffix == ".parquet":
-            parquet = ParquetWriter(file, files, dimensions, dtype)
-            yield parquet
-            parquet.finish()
+            with contextlib.closing(ParquetWriter(file, files, dimensions, dtype)) as parquet:
+                yield parquet
+                parquet.finish()
         else:
             yield JsonLinesWriter(file, files, dtype)
 
@@ -125,9 +126,12 @@ class ParquetWriter:
             self._flush()
 
     def finish(self) -> None:
-        """Write the last row group and the end of the file."""
+        """Write the last row group."""
         if self._rows:
             self._flush()
+
+    def close(self) -> None:
+        """Write the end of the file."""
         self._writer.close()
 
     def _flush(self) -> None:
@@ -179,7 +183,7 @@ class NpzWriter:
             width = np.dtype(f"<U{self._longest}")
             with _member(archive, "tokens", (n,), width) as member:
                 self._tokens.seek(0)
-                while lines := self._tokens.readlines(_COPY):
+                while lines := self._tokens.readlines(_COPY_TOKENS):
                     words = [line[:-1].decode("utf-8") for line in lines]
                     member.write(np.array(words, width).tobytes())
             for name, values in (("starts", self._starts), ("lines", self._lines), ("file", self._file)):

@@ -20,7 +20,8 @@ from pathlib import Path
 
 _TESTS = frozenset({"test", "tests", "testing", "idle_test", "__pycache__", "site-packages", "dist-packages"})
 _URL = re.compile(r"<?https?://\S+")
-_LETTERS = re.compile(r"[A-Za-z ]")
+_LETTERS = re.compile(r"[A-Za-z]+")
+_WORD = re.compile(r"\w")
 _DIGITS = re.compile(r"\d+")
 _SESSION = (">>>", "... ", "```", "$ ")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
@@ -106,7 +107,7 @@ def installed_libraries(root: str = "textlds") -> list[str]:
 
 
 def _documents(files: Sequence[Path]) -> list[list[str]]:
-    """Return the paragraphs of every docstring of some files. Files that are not valid Python (templates, samples) have none."""
+    """Return the paragraphs of every docstring of some files; templates that are not valid Python have none."""
     documents = []
     # a syntax tree has no garbage until it is dropped whole: collecting would double the time
     collecting = gc.isenabled()
@@ -152,14 +153,15 @@ def _added(call: ast.Call) -> Iterator[str]:
 def paragraphs(docstring: str) -> list[str]:
     """Return the English of a docstring, a paragraph a string.
 
-    A paragraph ends at a blank line and where the indentation changes, as between a parameter and its description.
+    A paragraph ends at a blank line or a rule, and where the indentation changes, as between a parameter and its
+    description.
     Interactive sessions, formulas, tables and headings are left out: see :func:`is_prose`.
     """
     found: list[str] = []
     lines: list[str] = []
     indentation = 0
     for line in [*inspect.cleandoc(docstring).split("\n"), ""]:
-        words = " ".join(_URL.sub("", line).split())
+        words = " ".join(_URL.sub("", line).split()) if _WORD.search(line) else ""
         indented = len(line) - len(line.lstrip())
         if lines and (not words or indented != indentation):
             found.append(" ".join(lines))
@@ -172,4 +174,5 @@ def paragraphs(docstring: str) -> list[str]:
 
 def is_prose(text: str) -> bool:
     """Tell whether a paragraph is English: at least three words, and four fifths of it letters and spaces."""
-    return text.count(" ") >= 2 and len(_LETTERS.findall(text)) >= 0.8 * len(text)
+    words = _LETTERS.findall(text)
+    return len(words) >= 3 and text.count(" ") + sum(map(len, words)) >= 0.8 * len(text)

@@ -1,0 +1,162 @@
+"""The command line as a whole: help, version, errors, streams, exit codes."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.runs import Run, process
+from textlds import __version__
+from textlds.cli import _PANELS, build_app, output
+
+COMMANDS = [name for names in _PANELS.values() for name in names]
+
+
+def test_help_lists_every_command_and_the_exit_codes(run: Run) -> None:
+    assert len(COMMANDS) == 13
+    text = run("--help").stdout
+    assert all(command in text for command in COMMANDS)
+    assert "130" in text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(run: Run, command: str) -> None:
+    text = run(command, "--help", env={"COLUMNS": "200"}).stdout
+    assert f"textlds {command} [OPTIONS]" in text
+    assert "Examples" in text
+    assert "[bold]" not in text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_examples_name_options_that_exist(run: Run, command: str) -> None:
+    text = run(command, "--help", env={"COLUMNS": "300"}).stdout
+    options, _, after = text.partition("Examples")
+    for line in after.splitlines():
+        words = shlex.split(line.split("#")[0].split("|")[0]) if line.strip().startswith("textlds " + command) else []
+        for word in words:
+            if word.startswith("-") and word != "-":
+                assert word in options, f"{word} of {line!r}"
+
+
+def test_version(run: Run) -> None:
+    assert run("--version").stdout == f"textlds {__version__}\n"
+
+
+def test_a_bare_call_shows_the_help() -> None:
+    done = process([])
+    assert b"Usage: textlds" in done.stdout + done.stderr
+
+
+def test_help_loads_no_heavy_library() -> None:
+    code = (
+        "import sys; sys.argv = ['textlds', '--help']\n"
+        "from textlds.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numpy', 'scipy', 'numba', 'matplotlib', 'pyarrow'} & set(sys.modules)\n"
+        "sys.exit(f'loaded {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_usage_errors_have_code_2(run: Run, counts: Path, tmp_path: Path) -> None:
+    run("no-such-command", code=2)
+    run("fit", counts, code=2)
+    run("fit", counts, "-o", tmp_path / "m", "--state-size", 0, code=2)
+    run("fit", counts, "-o", tmp_path / "m", "--noise", "loud", code=2)
+    result = run("fit", counts, "-o", tmp_path / "m", "--pseudocount", "many", code=2)
+    assert "neither a number nor paper" in " ".join(result.stderr.replace("│", " ").split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_errors_are_one_line_without_a_traceback_and_have_code_1(tmp_path: Path) -> None:
+    done = process(["info", tmp_path / "absent"])
+    assert done.returncode == 1
+    assert done.stdout == b""
+    assert done.stderr.decode() == (
+        f"error: {tmp_path / 'absent'} does not exist. Give the path of a folder that textlds wrote.\n"
+    )
+
+
+def test_a_system_error_is_told_in_the_same_way(run: Run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = run("plot", model, "-o", tmp_path / "file" / "x.png", code=1)
+    assert result.stderr.startswith("error: ")
+    assert "Traceback" not in result.stderr
+
+
+def test_out_of_memory_is_told_in_the_same_way(capsys: pytest.CaptureFixture[str]) -> None:
+    import typer
+
+    def greedy() -> None:
+        raise MemoryError
+
+    with pytest.raises(typer.Exit) as info:
+        output.guarded(greedy)()
+    assert info.value.exit_code == 1
+    assert "out of memory" in capsys.readouterr().err
+
+
+def test_an_error_with_brackets_is_printed_as_it_is(run: Run) -> None:
+    assert "/tmp/[bold]x[/bold]" in run("info", "/tmp/[bold]x[/bold]", code=1).stderr
+
+
+def test_a_closed_pipe_ends_quietly(model: Path, corpus: Path) -> None:
+    command = shlex.join([sys.executable, "-m", "textlds", "score", str(model), str(corpus)])
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command} --quiet | head -n 1"], capture_output=True, timeout=120, check=False
+    )
+    assert done.stdout.count(b"\n") == 1
+    assert done.stderr == b""
+    assert done.returncode == 141
+
+
+def test_no_colour_and_no_bar_where_there_is_no_terminal(counts: Path, tmp_path: Path) -> None:
+    options = ["--state-size", 3, "--iterations", 1]
+    done = process(["fit", counts, "-o", tmp_path / "m", *options, "--json"])
+    assert b"\x1b" not in done.stdout + done.stderr
+    assert done.stdout.count(b"\n") == 1
+    assert b"EM: done" in done.stderr
+
+
+def test_no_color_is_honoured_on_a_terminal(model: Path) -> None:
+    plain = _on_terminal(["similar", model, "cat"], {"NO_COLOR": "1", "TERM": "xterm-256color"})
+    assert b"cat" not in plain  # the word itself is no neighbour
+    assert b"cosine" in plain
+    assert b"\x1b[3" not in plain  # no foreground colour
+
+
+def _on_terminal(arguments: list[object], environment: dict[str, str]) -> bytes:
+    """Run with standard output on a pseudo-terminal and return what was written to it."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "textlds", *map(str, arguments)]
+    with subprocess.Popen(command, stdout=theirs, stderr=theirs, env={**os.environ, **environment}) as child:
+        os.close(theirs)
+        text = b""
+        try:
+            while block := os.read(ours, 4096):
+                text += block
+        except OSError:  # Linux: the other side is closed
+            pass
+        assert child.wait(timeout=60) == 0
+    os.close(ours)
+    return text
+
+
+def test_quiet_before_or_after_the_command(run: Run, counts: Path, tmp_path: Path) -> None:
+    options = ["--state-size", 3, "--iterations", 1]
+    assert run("--quiet", "fit", counts, "-o", tmp_path / "a", *options).stderr == ""
+    assert run("fit", counts, "-o", tmp_path / "b", *options, "-q").stderr == ""
+    assert "Wrote" in run("fit", counts, "-o", tmp_path / "c", *options).stderr
+
+
+def test_completion_is_available() -> None:
+    assert build_app()._add_completion

@@ -1,0 +1,212 @@
+"""``textlds fit`` and ``textlds train``: outputs, checkpoints, interruptions."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cli.runs import Run
+from textlds import load
+from textlds.cli.checkpoints import checkpoint_of
+from textlds.errors import ArgumentError
+
+SIZE = ("--state-size", "6", "--iterations", "4", "--quiet")
+# long enough to be interrupted, saved at every iteration
+LONG = ("--state-size", "8", "--iterations", "150", "--seed", "3", "--threads", "1")
+DRIVER = "import textlds.fitting as f; f._SAVE_EVERY = 0.0; from textlds.cli import main; main()"
+
+
+def weights(model: Path) -> bytes:
+    return (model / "model.safetensors").read_bytes()
+
+
+def test_fit_writes_a_model_and_reports_it(run: Run, counts: Path, tmp_path: Path) -> None:
+    result = run("fit", counts, "-o", tmp_path / "m", *SIZE, "--json")
+    facts = json.loads(result.stdout)
+    model = load(tmp_path / "m")
+    assert facts["state_size"] == model.state_size == 6
+    assert facts["iterations"] == 4
+    assert facts["log_likelihood"] == model.history.log_likelihood[-1]
+    assert os.listdir(tmp_path) == ["m"]
+
+
+def test_options_reach_the_fit(run: Run, counts: Path, tmp_path: Path) -> None:
+    options = (
+        "--pseudocount 2.5 --noise spherical --start random --em-horizon 5 --compression none --tolerance 0.5 --seed 9"
+    )
+    run("fit", counts, "-o", tmp_path / "m", *SIZE, *options.split())
+    settings = load(tmp_path / "m").history.settings
+    assert settings["pseudocount"] == 2.5
+    assert settings["noise"] == "spherical"
+    assert settings["start"] == "random"
+    assert settings["em_horizon"] == 5
+    assert settings["compression"] == "none"
+    assert settings["tolerance"] == 0.5
+    assert settings["seed"] == 9
+
+
+def test_an_output_that_exists_is_refused_before_any_work(run: Run, counts: Path, tmp_path: Path) -> None:
+    run("fit", counts, "-o", tmp_path / "m", *SIZE)
+    before = weights(tmp_path / "m")
+    # the counts do not exist: the output is looked at first
+    assert "exists already" in run("fit", tmp_path / "absent", "-o", tmp_path / "m", *SIZE, code=1).stderr
+    run("fit", counts, "-o", tmp_path / "m", *SIZE, "--seed", 5, "--force")
+    assert weights(tmp_path / "m") != before
+
+
+def test_a_model_is_no_counts(run: Run, model: Path, tmp_path: Path) -> None:
+    assert "holds model, but counts is needed" in run("fit", model, "-o", tmp_path / "m", *SIZE, code=1).stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_settings_that_cannot_work_leave_nothing(run: Run, counts: Path, tmp_path: Path) -> None:
+    result = run("fit", counts, "-o", tmp_path / "m", "--quiet", "--state-size", 6, "--em-horizon", 9, code=1)
+    assert "em_horizon=9" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_output_without_a_name() -> None:
+    with pytest.raises(ArgumentError, match="not the name of a folder"):
+        checkpoint_of(Path())
+
+
+def test_a_folder_that_is_no_checkpoint_is_not_removed(run: Run, counts: Path, tmp_path: Path) -> None:
+    (tmp_path / "m.checkpoint").mkdir()
+    (tmp_path / "m.checkpoint" / "thesis.txt").write_text("years of work")
+    result = run("fit", counts, "-o", tmp_path / "m", *SIZE, "--force", code=1)
+    assert "thesis.txt" in result.stderr
+    assert (tmp_path / "m.checkpoint" / "thesis.txt").exists()
+
+
+def test_resume_without_a_checkpoint_starts_anew(run: Run, counts: Path, tmp_path: Path) -> None:
+    result = run("fit", counts, "-o", tmp_path / "m", "--state-size", 6, "--iterations", 1, "--resume")
+    assert "starting from the beginning" in result.stderr
+
+
+def start(arguments: list[object]) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", DRIVER, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def wait_for_iterations(checkpoint: Path, n: int, child: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 100
+    while time.monotonic() < deadline:
+        try:
+            if json.loads((checkpoint / "step" / "config.json").read_text())["done"] >= n:
+                return
+        except (FileNotFoundError, NotADirectoryError):
+            pass  # not begun, or just being replaced
+        assert child.poll() is None, child.communicate()[1].decode()
+        time.sleep(0.002)
+    raise AssertionError("the fit did not get going")
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(run: Run, counts: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("whole") / "m"
+    run("fit", counts, "-o", path, *LONG, "--quiet")
+    return weights(path)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_fit_goes_on_to_the_same_bits(
+    run: Run, counts: Path, tmp_path: Path, uninterrupted: bytes, how: signal.Signals
+) -> None:
+    output, checkpoint = tmp_path / "m", tmp_path / "m.checkpoint"
+    child = start(["fit", counts, "-o", output, *LONG])
+    wait_for_iterations(checkpoint, 5, child)
+    child.send_signal(how)
+    _, errors = child.communicate(timeout=60)
+    if how == signal.SIGINT:
+        assert child.returncode == 130
+        assert b"--resume" in errors
+        assert b"Traceback" not in errors
+    assert not output.exists()
+    done = json.loads(run("info", checkpoint, "--json").stdout)
+    assert done["kind"] == "checkpoint"
+    assert 4 <= done["iterations"] < 150
+
+    refused = run("fit", counts, "-o", output, *LONG, code=1).stderr
+    assert "--resume" in refused
+    assert "--force" in refused
+    other = run("fit", counts, "-o", output, "--state-size", 7, "--resume", code=1).stderr
+    assert "state_size: 8 then, 7 now" in other
+
+    run("fit", counts, "-o", output, *LONG, "--resume", "--quiet")
+    assert weights(output) == uninterrupted
+    assert os.listdir(tmp_path) == ["m"]
+    assert load(output).history.iterations == 150
+
+
+def test_force_throws_a_checkpoint_away(run: Run, counts: Path, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "m.checkpoint"
+    child = start(["fit", counts, "-o", tmp_path / "m", *LONG])
+    wait_for_iterations(checkpoint, 1, child)
+    child.kill()
+    child.communicate()
+    run("fit", counts, "-o", tmp_path / "m", *SIZE, "--force")
+    assert os.listdir(tmp_path) == ["m"]
+
+
+def test_train_is_count_and_fit(run: Run, corpus: Path, counts: Path, model: Path, tmp_path: Path) -> None:
+    result = run("train", corpus, "-o", tmp_path / "m", *SIZE, "--json", "--counts-output", tmp_path / "c")
+    assert json.loads(result.stdout)["vocabulary"] == len(load(model).vocabulary)
+    assert weights(tmp_path / "m") == weights(model)
+    for file in counts.iterdir():
+        assert file.read_bytes() == (tmp_path / "c" / file.name).read_bytes()
+    assert sorted(os.listdir(tmp_path)) == ["c", "m"]
+
+
+def test_train_reads_standard_input(run: Run, corpus: Path, model: Path, tmp_path: Path) -> None:
+    run("train", "-", "-o", tmp_path / "m", *SIZE, input=corpus.read_bytes())
+    assert weights(tmp_path / "m") == weights(model)
+    assert os.listdir(tmp_path) == ["m"]
+
+
+def test_train_refuses_outputs_that_exist(run: Run, corpus: Path, counts: Path, tmp_path: Path) -> None:
+    options = ["--counts-output", counts, *SIZE]
+    assert "exists already" in run("train", corpus, "-o", tmp_path / "m", *options, code=1).stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_counts_outlive_a_fit_that_cannot_work(run: Run, corpus: Path, model: Path, tmp_path: Path) -> None:
+    run("train", corpus, "-o", tmp_path / "m", *SIZE, "--em-horizon", 9, code=1)
+    corpus_gone = tmp_path / "gone.txt"
+    assert (tmp_path / "m.checkpoint" / "counts" / "config.json").exists()
+    changed = run("train", corpus_gone, "-o", tmp_path / "m", *SIZE, "--resume", code=1).stderr
+    assert "belongs to another run (files:" in changed
+    run("train", corpus, "-o", tmp_path / "m", *SIZE, "--resume")
+    assert weights(tmp_path / "m") == weights(model)
+    assert os.listdir(tmp_path) == ["m"]
+
+
+@pytest.mark.parametrize("keep_counts", [False, True])
+def test_an_interrupted_train_keeps_its_iterations(
+    run: Run, corpus: Path, tmp_path: Path, uninterrupted: bytes, keep_counts: bool
+) -> None:
+    output, checkpoint = tmp_path / "m", tmp_path / "m.checkpoint"
+    arguments = ["train", corpus, "-o", output, *LONG, *(["--counts-output", tmp_path / "c"] if keep_counts else [])]
+    child = start(arguments)
+    wait_for_iterations(checkpoint, 5, child)
+    child.kill()
+    child.communicate()
+    done = json.loads(run("info", checkpoint, "--json").stdout)["iterations"]
+    assert done >= 4
+    run(*arguments, "--resume", "--quiet")
+    assert weights(output) == uninterrupted
+    assert sorted(os.listdir(tmp_path)) == (["c", "m"] if keep_counts else ["m"])
+
+
+def test_train_does_not_go_on_with_a_fit(run: Run, corpus: Path, counts: Path, tmp_path: Path) -> None:
+    child = start(["fit", counts, "-o", tmp_path / "m", *LONG])
+    wait_for_iterations(tmp_path / "m.checkpoint", 1, child)
+    child.kill()
+    child.communicate()
+    assert "belongs to `textlds fit`" in run("train", corpus, "-o", tmp_path / "m", *LONG, "--resume", code=1).stderr

@@ -1,0 +1,153 @@
+"""The commands that look at a model: similar, dynamics, score, info, plot."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli.runs import Run
+from textlds import load
+from textlds.cli.info import human_size
+
+
+def test_similar(run: Run, model: Path) -> None:
+    expected = load(model).similar("cat", n=3)
+    rows = [line.split() for line in run("similar", model, "cat", "-n", 3).stdout.splitlines()]
+    assert rows == [["word", "cosine"], *([word, f"{cosine:.3f}"] for word, cosine in expected)]
+    found = json.loads(run("similar", model, "cat", "-n", 3, "--json").stdout)
+    assert [(item["word"], item["cosine"]) for item in found["similar"]] == expected
+
+
+def test_similar_in_a_context(run: Run, model: Path) -> None:
+    context = "the old cat likes Anna"
+    expected = load(model).similar("cat", context=context, n=4)
+    found = json.loads(run("similar", model, "cat", "--context", context, "-n", 4, "--json").stdout)
+    assert [(item["word"], item["cosine"]) for item in found["similar"]] == expected
+    assert "not a token of the context" in run("similar", model, "cat", "--context", "the dog", code=1).stderr
+
+
+def test_an_unknown_word_gets_a_hint(run: Run, model: Path) -> None:
+    error = run("similar", model, "gardn", code=1).stderr
+    assert "'gardn' is not among" in error
+    assert "garden" in error
+
+
+def test_dynamics(run: Run, model: Path) -> None:
+    expected = load(model).dynamics(2, words=3)
+    found = json.loads(run("dynamics", model, "-n", 2, "--words", 3, "--json").stdout)
+    assert [item["source"] for item in found] == [pair.source for pair in expected]
+    assert [item["target"] for item in found] == [pair.target for pair in expected]
+    lines = run("dynamics", model, "-n", 2, "--words", 3).stdout.splitlines()
+    assert lines[0].split() == ["strength", "from", "to"]
+    assert lines[1].split() == [f"{expected[0].strength:.3f}", *expected[0].source, *expected[0].target]
+
+
+def test_score_by_line(run: Run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("the cat sees the dog\n\nAnna likes tall tall\n")
+    expected = load(model).log_likelihood(["the cat sees the dog", "Anna likes tall tall"])
+    result = run("score", model, tmp_path / "t.txt", "-n", 1)
+    rows = [line.split("\t") for line in result.stdout.splitlines()]
+    assert [row[0] for row in rows] == ["1", "3"]
+    for row, scores in zip(rows, expected, strict=True):
+        token, value = scores.surprising(1)[0]
+        assert row[1:] == [f"{scores.values.mean():.4f}", f"{token} ({value:.2f})"]
+    assert f"Mean {expected.per_token:.4f} nats a token, 9 tokens." in result.stderr
+    both = run("score", model, tmp_path / "t.txt", tmp_path / "t.txt", "--quiet")
+    assert both.stdout.splitlines()[-1].startswith(f"{tmp_path / 't.txt'}:3\t")
+    assert both.stderr == ""
+
+
+def test_score_as_json_and_by_token(run: Run, model: Path) -> None:
+    text = b"the cat sees the dog\n"
+    expected = load(model).log_likelihood([text.decode()])[0]
+    record = json.loads(run("score", model, "--json", input=text).stdout)
+    assert record["tokens"] == 5
+    assert record["log_likelihood"] == pytest.approx(expected.values.mean())
+    assert len(record["surprising"]) == 3
+    record = json.loads(run("score", model, "--json", "--per-token", input=text).stdout)
+    assert record["tokens"] == list(expected.tokens)
+    np.testing.assert_array_equal(record["values"], expected.values)
+    lines = run("score", model, "-", "--per-token", input=text).stdout.splitlines()
+    assert [line.split("\t")[2] for line in lines] == list(expected.tokens)
+
+
+def test_score_in_batches_is_the_same(run: Run, model: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = b"".join(corpus.read_bytes().splitlines(keepends=True)[:200])
+    whole = run("score", model, "--method", "exact", input=text).stdout
+    monkeypatch.setattr("textlds.cli.score._BATCH_CHARACTERS", 1000)
+    assert run("score", model, "--method", "exact", input=text).stdout == whole
+
+
+def test_info_of_a_model(run: Run, model: Path) -> None:
+    facts = json.loads(run("info", model, "--json").stdout)
+    history = load(model).history
+    assert facts["kind"] == "model"
+    assert facts["state_size"] == 6
+    assert facts["log_likelihood"] == history.log_likelihood[-1]
+    assert facts["tokens"] == history.settings["tokens"]
+    assert facts["bytes"] == sum(file.stat().st_size for file in model.iterdir())
+    text = run("info", model).stdout
+    assert "a model" in text
+    assert "EM iterations   4" in text
+
+
+def test_info_of_counts(run: Run, counts: Path) -> None:
+    facts = json.loads(run("info", counts, "--json").stdout)
+    assert facts["kind"] == "counts"
+    assert facts["max_lag"] == len(facts["pairs"]) == 7
+    assert facts["exact"] is True
+    assert "exact integers  yes" in run("info", counts).stdout
+
+
+def test_info_of_something_else(run: Run, tmp_path: Path, model: Path) -> None:
+    assert "no config.json" in run("info", tmp_path, code=1).stderr
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for file in model.iterdir():
+        (copy / file.name).write_bytes(file.read_bytes())
+    weights = copy / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"?")
+    assert "was altered" in run("info", copy, code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1500, "1.5 kB"), (4_700_000, "4.7 MB"), (2e15, "2000.0 TB")],
+)
+def test_sizes_for_people(size: float, words: str) -> None:
+    assert human_size(size) == words
+
+
+@pytest.mark.parametrize(("suffix", "magic"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
+def test_plot(run: Run, model: Path, tmp_path: Path, suffix: str, magic: bytes) -> None:
+    pytest.importorskip("matplotlib")
+    output = tmp_path / f"figure{suffix}"
+    run("plot", model, "-o", output)
+    assert output.read_bytes().startswith(magic)
+    assert "exists already" in run("plot", model, "-o", output, code=1).stderr
+    run("plot", model, "-o", output, "--force")
+
+
+def test_plot_shows_the_curve_and_the_spectra(model: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from textlds.cli.plot import figure
+
+    fitted = load(model)
+    likelihood, singular, of_A, of_F = (axes for axes in figure(fitted, title="m").axes if axes.get_title(loc="left"))
+    np.testing.assert_array_equal(
+        likelihood.lines[0].get_ydata(), [fitted.history.start, *fitted.history.log_likelihood]
+    )
+    assert [line.get_label() for line in singular.lines] == ["A", "F", "J"]
+    found = np.sort_complex(of_A.collections[0].get_offsets().data @ [1, 1j])
+    np.testing.assert_allclose(found, np.sort_complex(np.linalg.eigvals(fitted.params.A)), atol=1e-8)
+    assert "of J" in of_F.get_title(loc="left")
+
+
+def test_plot_without_matplotlib(run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "must end in .png, .svg, .pdf" in run("plot", model, "-o", tmp_path / "f.gif", code=1).stderr
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "textlds[plot]" in run("plot", model, "-o", tmp_path / "f.png", code=1).stderr
