@@ -71,7 +71,7 @@ def pyarrow_contender(lines: list[str], how: str) -> Contender:
     def run() -> int:
         text = column
         if how == "regex":  # it has no way to list the matches of a pattern: set marks apart, then split
-            text = compute.replace_substring_regex(column, r"([^\w\s'.-])", r" \1 ")
+            text = compute.replace_substring_regex(column, r"([^\pL\pM\pN\s'.-])", r" \1 ")
             text = compute.replace_substring_regex(text, r"([.'-])(\s|$)", r" \1 ")
         return len(compute.list_flatten(compute.utf8_split_whitespace(text)).dictionary_encode())
 

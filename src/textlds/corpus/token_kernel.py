@@ -194,6 +194,8 @@ def tokenize(
     last_end, last_is_word, ending = state[LAST_END], state[LAST_IS_WORD] != 0, state[ENDING]
     ignored = IGNORED if mode == WORDS else -1
     want_spans = spans.size > 0
+    # Two tokens in three are known words of ASCII letters before a space; they come in rows, through a short loop.
+    in_a_row = mode == WORDS and learn == LEARN and not want_spans
     status = DONE
     while i < n:
         lead = byte(text, i)
@@ -214,6 +216,24 @@ def tokenize(
 
         is_word = kind in (LOWER, UPPER)
         changes = False
+        if is_word and in_a_row and ending == 0:
+            begin = written
+            while True:
+                end = letters_end(text, i)
+                if end == i or byte(text, end) != ord(" "):
+                    break
+                key = key_of(text, i, end)
+                identifier = find(text, i, end, key, table_slots, mask, table_data, table_offsets)
+                if identifier < 0:
+                    break
+                counts[identifier] += 1
+                ids[written] = identifier
+                written += 1
+                i = end + 1
+            if written > begin:
+                on_line += written - begin
+                last_end, last_is_word = i - 1, True
+                continue
         if mode == WORDS:
             end = ascii_end(text, i, kind, chars)
         else:
