@@ -60,6 +60,15 @@ def test_every_size_of_the_bitmap(n_rows):
         lag.check_format(full_check=True)
 
 
+def test_very_frequent_rows_are_counted_alike():
+    rows = zipf_rows(3, 20_000, 50, stop_every=30)
+    rows[rows >= 20] = 0
+    assert (rows == 0).sum() >= kernels.FREQUENT
+    _, lags = count(rows, 50, 3, workers=2)
+    for lag, expected in zip(lags, pairs_twin(rows.tolist(), 3), strict=True):
+        assert as_dict(lag) == dict(expected)
+
+
 def test_blocks_with_context_add_up_to_the_whole():
     rows, n_rows, max_lag = zipf_rows(0, 5000, 300), 300, 5
     unigrams, whole = count(rows, n_rows, max_lag, workers=2, entries=64)  # many ranges of rows

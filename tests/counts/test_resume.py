@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from counts.texts import make_text
-from textlds.counts import LagCounts, count_to_folder, counting, stages
+from textlds.counts import LagCounts, count_to_folder, counting, pieces, stages
 from textlds.counts.plan import make_plan
 from textlds.counts.work import MANIFEST, work_folder
 from textlds.errors import ArgumentError, CountsError, OutputExistsError
@@ -39,6 +39,7 @@ def slow(module, name):
 def count(name, **options):
     counting.count_to_folder(corpus, name, vocab_size=500, max_lag=4, workers=2, **options)
 
+pieces.DURABLE_AFTER = 0
 count(output + "-warm")
 for module, name in [(stages, "tokenize"), (stages, "count_block"), (stages, "merge"), (pieces, "write_arrays"),
                      (stages, "write_arrays"), (counting, "write_folder"), (counting, "learn_vocabulary")]:
@@ -82,6 +83,7 @@ def corpus(tmp_path):
 @pytest.fixture
 def small(monkeypatch):
     sizes = {"piece_bytes": 8000, "block_tokens": 4000}
+    monkeypatch.setattr(pieces, "DURABLE_AFTER", 0)
     monkeypatch.setattr(
         counting, "make_plan", lambda memory, **options: dataclasses.replace(make_plan(memory, **options), **sizes)
     )
@@ -155,14 +157,24 @@ def test_interrupted_at_every_stage(corpus, tmp_path, small, module, name, calls
     with pytest.MonkeyPatch.context() as patch:
         tokenised, counted = counted_calls(patch, stages, "tokenize"), counted_calls(patch, stages, "count_block")
         count_to_folder(corpus, output, resume=True, **OPTIONS)
-    pieces, blocks = 11, 5
-    assert len(tokenised) <= pieces - (calls if name == "tokenize" else pieces)  # what was done is not done again
+    n_pieces, blocks = 11, 5
+    assert len(tokenised) <= n_pieces - (calls if name == "tokenize" else n_pieces)  # what was done is not done again
     assert len(counted) <= blocks - (
         calls if name == "count_block" else blocks if name in ("merge", "write_folder") else 0
     )
     count_to_folder(corpus, tmp_path / "reference", **OPTIONS)
     assert files(output) == files(tmp_path / "reference")
     assert not work_folder(output).exists()
+
+
+def test_what_took_no_time_is_done_again(corpus, tmp_path, small, monkeypatch):
+    monkeypatch.setattr(pieces, "DURABLE_AFTER", 3600)
+    output = tmp_path / "counts"
+    leave_work(corpus, output)
+    assert [path.name for path in work_folder(output).iterdir()] == [MANIFEST]
+    count_to_folder(corpus, output, resume=True, **OPTIONS)
+    count_to_folder(corpus, tmp_path / "reference", **OPTIONS)
+    assert files(output) == files(tmp_path / "reference")
 
 
 def leave_work(corpus, output, **options):

@@ -2,12 +2,13 @@
 
 For each later word i the counter walks the positions t of i and adds one to (i, rows[t − k]) for k = 1..R. All of a
 row's counts are complete when its positions are done, so rows leave finished and in order and nothing has to be
-sorted or merged afterwards. Three things make it fast:
+sorted or merged afterwards. Four things make it fast:
 
 * the windows of a few dozen positions are gathered first and then added lag by lag, so that the one accumulator in
   use (4 V bytes) stays in the second-level cache, and the cache misses of the gather overlap;
 * which columns a row touches is kept in a two-level bitmap: columns come out sorted at two bit scans each, without
   a sort, and only what was touched is cleared;
+* rows with very many positions skip the bitmap and scan the accumulator instead;
 * indices are unsigned, which spares the test for negative ones that numba makes otherwise.
 
 Streams of rows (int32) hold row numbers and STOP, which no window crosses. Every kernel has a slow twin in
@@ -29,7 +30,8 @@ from textlds.compiled import kernel
 from textlds.counts.arrays import I32, I64, U32, U64, Flags
 
 STOP = -1  # in a stream of rows: no window crosses this position
-BLOCK = 64  # positions gathered before they are added: R x 64 x 4 bytes stay in the first-level cache
+BLOCK = 128  # positions gathered before they are added: R x 128 x 4 bytes stay in the first-level cache
+FREQUENT = 8192  # a row with as many positions is likely to touch most columns: scan them instead of marking them
 
 # What the last item of a stream was, so that the next piece of it can go on (see `to_rows`).
 AFTER_STOP, AFTER_TOKEN, AFTER_BOUNDARY_TOKEN = 0, 1, 2
@@ -153,13 +155,20 @@ def count_rows(
     filled = np.zeros(n_lags, np.int64)
     windows = np.empty((n_lags, BLOCK), np.int32)
     for row in range(low, high):
+        frequent = starts[row + 1] - starts[row] >= FREQUENT
         for begin in range(starts[row], starts[row + 1], BLOCK):
             size = min(BLOCK, starts[row + 1] - begin)
             _gather_windows(rows, positions, begin, size, windows)
             for k in range(n_lags):
-                _add_block(windows, size, k, totals, bits, tops)
+                if frequent:
+                    _add_unmarked(windows, size, k, totals)
+                else:
+                    _add_block(windows, size, k, totals, bits, tops)
         for k in range(n_lags):
-            end = _emit_row(totals, bits, tops, k, filled[k], columns, values)
+            if frequent:
+                end = _emit_scanned(totals, k, filled[k], columns, values)
+            else:
+                end = _emit_row(totals, bits, tops, k, filled[k], columns, values)
             lengths[k, row - low] = end - filled[k]
             filled[k] = end
     return filled
@@ -202,6 +211,29 @@ def _add_block(windows: I32, size: int, lag: int, totals: U32, bits: U64, tops: 
             group = column >> six
             bits[k, group] |= one << (column & low_bits)
             tops[k, group >> six] |= one << (group & low_bits)
+
+
+@kernel
+def _add_unmarked(windows: I32, size: int, lag: int, totals: U32) -> None:
+    k = np.uint64(lag)
+    for p in range(size):
+        row = windows[k, np.uint64(p)]
+        if row >= 0:
+            totals[k, np.uint64(row)] += np.uint32(1)
+
+
+@kernel
+def _emit_scanned(totals: U32, lag: int, end: int, columns: I32, values: U32) -> int:
+    """Append all columns with a total, and clear them."""
+    k, n = np.uint64(lag), np.uint64(end)
+    for column in range(totals.shape[1]):
+        total = totals[k, np.uint64(column)]
+        if total != 0:
+            columns[k, n] = column
+            values[k, n] = total
+            totals[k, np.uint64(column)] = 0
+            n += np.uint64(1)
+    return np.int64(n)  # type: ignore[return-value]  # an int inside kernels
 
 
 @kernel

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from textlds.counts.arrays import I32, I64, Flags, Values
 from textlds.errors import CorpusError
 from textlds.storage import read_arrays, write_arrays
 
+DURABLE_AFTER = 10.0
 _STEP = 1 << 20  # ids read from disk at once
 
 
@@ -105,7 +107,8 @@ class PieceStore:
     Args:
         folder: Where pieces go that memory has no room for.
         memory: Bytes that pieces may take in memory.
-        durable: Write every piece to the folder, so that interrupted work can go on.
+        durable: Write all pieces to the folder once the work has taken :data:`DURABLE_AFTER` seconds, so that it can
+            go on after an interruption; less than that is sooner done again than written every time.
     """
 
     def __init__(self, folder: Path, memory: int, *, durable: bool = False) -> None:
@@ -115,6 +118,8 @@ class PieceStore:
         self.table_bytes = 0
         self.boundaries = 0
         self._after_token = False
+        self._begin = time.monotonic()
+        self._unwritten: list[int] = []
 
     def __len__(self) -> int:
         return len(self._held)
@@ -132,7 +137,7 @@ class PieceStore:
 
     def write(self, index: int, piece: Piece) -> None:
         """Store piece ``index`` durably if that is asked for. May be called by any thread, in any order."""
-        if self._durable:
+        if self._worth_keeping():
             piece.save(self.path(index))
 
     def add(self, piece: Piece) -> None:
@@ -142,13 +147,24 @@ class PieceStore:
         self.boundaries += runs
         self.tokens += piece.tokens
         self.table_bytes += piece.table.nbytes
-        if piece.nbytes <= self._room:
-            self._room -= piece.nbytes
-            self._held.append(piece)
-        else:
-            if not self._durable:
+        room = piece.nbytes <= self._room
+        self._room -= piece.nbytes if room else 0
+        self._held.append(piece)
+        self._unwritten.append(index)
+        if self._worth_keeping() or not room:
+            self._write_pending()
+        if not room:
+            self._held[index] = None
+
+    def _worth_keeping(self) -> bool:
+        return self._durable and time.monotonic() - self._begin >= DURABLE_AFTER
+
+    def _write_pending(self) -> None:
+        for index in self._unwritten:
+            piece = self._held[index]
+            if piece is not None and not self.path(index).exists():
                 piece.save(self.path(index))
-            self._held.append(None)
+        self._unwritten.clear()
 
     def __iter__(self) -> Iterator[Piece]:
         for index in range(len(self)):

@@ -88,7 +88,7 @@ def make_plan(
             f"memory={memory!r} is too little: {vocab_size:,} types, {max_lag} lags and {workers} threads need "
             f"at least {-(-needed // _MB)}MB. Raise memory (--memory), or lower vocab_size, max_lag or workers."
         )
-    piece = min(16 * _MB, budget // (16 * (workers + 2)))
+    piece = min(32 * _MB, budget // (16 * (workers + 2)))
     if text_bytes is not None:
         piece = min(piece, max(_MB, text_bytes // (4 * workers)))
     entries = (budget - fixed) // 8 // (8 * max_lag * (workers + 1))
