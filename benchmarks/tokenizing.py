@@ -36,7 +36,11 @@ PATTERN = r"\w+(?:[-'’.]\w+)*|[^\w\s]"
 def textlds_contender(chunks: list[bytes], **settings: str) -> Contender:
     def run() -> int:
         worker = ChunkTokenizer(TextSettings(**settings))  # type: ignore[arg-type]
-        return sum(int((worker.ids(chunk, end=False) >= 0).sum()) for chunk in chunks if find_invalid(chunk) < 0)
+        for chunk in chunks:
+            if find_invalid(chunk) >= 0:
+                raise SystemExit("the text is not UTF-8")
+            worker.ids(chunk, end=False)
+        return int(worker.table.counts.sum())
 
     return run
 
