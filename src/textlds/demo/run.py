@@ -6,6 +6,7 @@ import bisect
 import itertools
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
     from textlds.model.exploring import Transition
     from textlds.model.textlds import TextLDS
 
-VOCAB_SIZE = 10_000
+VOCAB_SIZE = 6_000
 PSEUDOCOUNT = 100.0  # much for so little text: what rare words teach here is mostly noise
 
 # Chosen once by looking at what this text is about.
-WORDS = ("should", "list", "first", "None", "exception", "matrix")
+WORDS = ("should", "list", "first", "None", "returns", "because")
 IN_CONTEXT = (
     ("set", "The flag is set to true by default.", "Return the set of all elements."),
     ("mean", "The mean of the distribution.", "This does not mean that the result is wrong."),
@@ -85,8 +86,13 @@ def _read_and_count(show: _Show, threads: int) -> tuple[list[str], LagCounts]:
     )
     files = source_files()
     began = time.perf_counter()
-    with RichProgress().task("Read", len(files), "files") as task:
-        texts = list(read_corpus(files, processes=min(threads, 4), on_files=task.advance))
+    with ThreadPoolExecutor(1) as pool:
+        compiled = pool.submit(_compile)  # while other processes read
+        with RichProgress().task("Read", len(files), "files") as task:
+            texts = list(read_corpus(files, processes=min(threads, 4), on_files=task.advance))
+        if not compiled.done():
+            show.note("Compiling, once on a machine ...")
+        compiled.result()
     read = time.perf_counter()
     counts = count(texts=iter(texts), vocab_size=VOCAB_SIZE, workers=threads, memory="1GB", progress=True)
     show.result(
@@ -95,6 +101,13 @@ def _read_and_count(show: _Show, threads: int) -> tuple[list[str], LagCounts]:
         f"({time.perf_counter() - read:.1f} s)."
     )
     return texts, counts
+
+
+def _compile() -> None:
+    """Have the counter compiled by letting it count a little."""
+    from textlds.pipeline import count
+
+    count(texts=iter(["A few words in a row.", "And a few more."]), vocab_size=4, workers=1)
 
 
 def _fit(show: _Show, counts: LagCounts, settings: dict[str, Any]) -> TextLDS:
@@ -128,9 +141,9 @@ def _contexts(show: _Show, model: TextLDS) -> None:
 def _transitions(show: _Show, model: TextLDS) -> None:
     show.step(
         "Transitions",
-        "The state moves as the text goes on. Two of its strongest transitions, as words likely before and after:",
+        "The state moves as the text goes on. Three of its strongest transitions, as words likely before and after:",
     )
-    readable = sorted(model.dynamics(24, words=6), key=_strange_words)[:2]  # sorted() keeps equal ones by strength
+    readable = sorted(model.dynamics(24, words=6), key=_strange_words)[:3]  # sorted() keeps equal ones by strength
     show.pairs([(" ".join(pair.source), " ".join(pair.target)) for pair in readable], arrow=True)
 
 
@@ -167,6 +180,9 @@ class _Show:
 
     def result(self, text: str) -> None:
         self._console.print(f"   {text}", style="green", markup=False)
+
+    def note(self, text: str) -> None:
+        self._console.print(text, style="dim", markup=False)
 
     def pairs(self, rows: Sequence[tuple[str, str]], *, arrow: bool = False) -> None:
         from rich.table import Table
