@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from cli.runs import Run, process
-from textlds import __version__
-from textlds.cli import _PANELS, build_app, output
+from textlds import __version__, pipeline
+from textlds.cli import _PANELS, build_app, count, fit, output, train
+from textlds.fitting import FitSettings
 
 COMMANDS = [name for names in _PANELS.values() for name in names]
 
@@ -41,6 +45,21 @@ def test_the_examples_name_options_that_exist(run: Run, command: str) -> None:
         for word in words:
             if word.startswith("-") and word != "-":
                 assert word in options, f"{word} of {line!r}"
+
+
+@pytest.mark.parametrize("command", [fit.command, train.command])
+def test_every_argument_of_fit_is_an_option_with_the_same_default(command: Callable[..., None]) -> None:
+    options = inspect.signature(command).parameters
+    for field in dataclasses.fields(FitSettings):
+        assert str(options[field.name].default) == str(field.default), field.name
+
+
+@pytest.mark.parametrize("command", [count.command, train.command])
+def test_every_argument_of_count_is_an_option_with_the_same_default(command: Callable[..., None]) -> None:
+    options = inspect.signature(command).parameters
+    elsewhere = {"paths", "texts", "client", "progress", "vocabulary", "workers"}
+    for name, argument in inspect.signature(pipeline.count).parameters.items():
+        assert name in elsewhere or options[name].default == argument.default, name
 
 
 def test_version(run: Run) -> None:

@@ -109,6 +109,9 @@ def command(
     start: opt.StartOption = "subspace",
     ssid_horizon: opt.SsidHorizon = 4,
     em_horizon: opt.EmHorizon = 7,
+    ssid_output: opt.SsidOutput = "first",
+    ssid_covariance: opt.SsidCovariance = "matched",
+    ssid_whitened: opt.SsidWhitened = True,
     compression: opt.CompressionOption = "auto",
     polish: opt.Polish = 0,
     tolerance: opt.Tolerance = 0.0,
@@ -120,7 +123,9 @@ def command(
     """
     settings = opt.fit_settings(
         state_size=state_size, iterations=iterations, seed=seed, pseudocount=pseudocount, noise=noise, start=start,
-        ssid_horizon=ssid_horizon, em_horizon=em_horizon, compression=compression, polish=polish, tolerance=tolerance,
+        ssid_horizon=ssid_horizon, em_horizon=em_horizon, ssid_output=ssid_output, ssid_covariance=ssid_covariance,
+        ssid_whitened=ssid_whitened, compression=compression, polish=polish,
+        tolerance=tolerance,
     )  # fmt: skip
     model = fit_counts(counts, output, force=force, resume=resume, threads=threads, quiet=quiet, settings=settings)
     report(model, output, as_json=as_json, quiet=quiet)

@@ -95,6 +95,17 @@ StartOption = Annotated[
 ]
 SsidHorizon = Annotated[int, typer.Option(min=2, help="Horizon r of subspace identification.", rich_help_panel=_FIT)]
 EmHorizon = Annotated[int, typer.Option(min=1, help="Horizon r of EM.", rich_help_panel=_FIT)]
+SsidOutput = Annotated[
+    Literal["first", "regression"],
+    typer.Option(help="C from the first block, or by regression on all of them.", rich_help_panel=_FIT),
+]
+SsidCovariance = Annotated[
+    Literal["matched", "paper"],
+    typer.Option(help="Scale of the state matched to the counts, or the paper's rule.", rich_help_panel=_FIT),
+]
+SsidWhitened = Annotated[
+    bool, typer.Option(help="Whether subspace identification sees whitened counts.", rich_help_panel=_FIT)
+]
 CompressionOption = Annotated[
     str,
     typer.Option(
