@@ -36,12 +36,14 @@ class SavedStep:
         params: The model, in the coordinates of the phase.
         phase: 0 for the iterations on the sketch, or all if there is none; 1 for those that polish the result.
         done: Iterations done in this phase.
+        relaxation: η of the next iteration.
         history: What happened so far.
     """
 
     params: LDSParams
     phase: int
     done: int
+    relaxation: float
     history: History
 
 
@@ -89,7 +91,7 @@ class Checkpoint:
         params = step.params
         arrays = {"A": params.A, "C": params.C, "Q": params.Q}
         arrays |= {f"noise.{name}": array for name, array in params.noise.arrays().items()}
-        content = {"noise": params.noise.kind, "phase": step.phase, "done": step.done}
+        content = {"noise": params.noise.kind, "phase": step.phase, "done": step.done, "relaxation": step.relaxation}
         with new_folder(self.path / _STEP, force=True) as folder:
             write_arrays(folder / "arrays.safetensors", arrays)
             write_json(folder / "history.json", step.history.to_json())
@@ -106,7 +108,7 @@ class Checkpoint:
         own = {name.removeprefix("noise."): array for name, array in arrays.items() if name.startswith("noise.")}
         params = LDSParams(arrays["A"], arrays["C"], arrays["Q"], noise_from_arrays(kind, own, null))
         history = History.from_json(read_json(folder / "history.json"))
-        return SavedStep(params, int(config["phase"]), int(config["done"]), history)
+        return SavedStep(params, int(config["phase"]), int(config["done"]), float(config["relaxation"]), history)
 
     def _write_job(self) -> None:
         with new_folder(self.path / _JOB) as folder:

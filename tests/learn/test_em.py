@@ -12,8 +12,9 @@ from textlds.errors import ArgumentError
 from textlds.lds.noise import FullNoise
 from textlds.lds.params import LDSParams
 from textlds.lds.steady import steady_state
-from textlds.learn.em import check_horizon, em_steps, evaluate, maximise
+from textlds.learn.em import FIRST_RELAXATION, check_horizon, em_steps, evaluate, maximise
 from textlds.learn.ssid import random_start, subspace_identification
+from textlds.linalg.psd import sqrt_and_inverse
 
 V, H, ITERATIONS = 30, 5, 50
 
@@ -62,7 +63,8 @@ def test_a_random_start_climbs_later_than_a_subspace_start(moments):
 
 def test_a_model_is_a_fixed_point_of_its_own_moments():
     params, m = random_lds(3, V=12, h=3)
-    params = params.normalised()
+    _, inverse_root = sqrt_and_inverse(params.cov_stationary())
+    params = params.transformed(inverse_root)
     moments = exact_moments(params, m, 5)
     step = evaluate(params, moments, horizon=5)
     again = maximise(step, moments)
@@ -143,11 +145,36 @@ def test_steps_are_numbered_and_hold_what_belongs_together(moments):
     assert steps[0].params is params
     for step in steps:
         np.testing.assert_allclose(step.steady.F, steady_state(step.params).F)
-        np.testing.assert_array_equal(step.params.Q, np.eye(H))
         assert step.log_likelihood == step.statistics.log_likelihood
+    for step in steps[1:]:  # the coordinates of an M-step are those in which the state has unit second moment
+        np.testing.assert_allclose(step.params.cov_stationary(), np.eye(H), atol=1e-10)
     # going on from a step is the same as not having stopped
     resumed = next(itertools.islice(em_steps(steps[1].params, moments, first=8), 1, None))
     assert resumed.log_likelihood == steps[2].log_likelihood
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("origin", ["subspace", "random"])
+def test_overrelaxed_steps_never_lose_likelihood_and_gain_it_sooner(moments, origin, kind):
+    params = start(origin, moments, kind)
+    plain = [step.log_likelihood for step in itertools.islice(em_steps(params, moments), 41)]
+    steps = list(itertools.islice(em_steps(params, moments, relaxation=FIRST_RELAXATION), 41))
+    bold = [step.log_likelihood for step in steps]
+    assert np.min(np.diff(bold)) >= -1e-12
+    assert bold[:2] == plain[:2]  # the first step has no direction yet
+    assert bold[20] >= plain[30] - 1e-4
+    # going on from a step with its own relaxation is the same as not having stopped
+    cut = steps[10]
+    resumed = em_steps(cut.params, moments, first=10, relaxation=cut.relaxation)
+    assert next(itertools.islice(resumed, 5, None)).log_likelihood == bold[15]
+
+
+def test_a_step_too_long_is_replaced_by_the_plain_one(moments):
+    params = start("subspace", moments)
+    plain = list(itertools.islice(em_steps(params, moments), 3))
+    absurd = list(itertools.islice(em_steps(params, moments, relaxation=1e6), 3))
+    assert absurd[2].log_likelihood == plain[2].log_likelihood
+    assert absurd[2].relaxation < 1e6
 
 
 def test_output_stays_orthogonal_to_the_null_direction(moments):

@@ -81,6 +81,9 @@ class Noise(Protocol):
     def arrays(self) -> dict[str, Matrix]:
         """Return the numbers that, with the word frequencies, determine D."""
 
+    def with_arrays(self, arrays: Mapping[str, Matrix]) -> Noise:
+        """Return a noise of the same kind with these numbers."""
+
     def to_dense(self, C: Matrix, null: Vector) -> Matrix:
         """Return D as an array; for small V only."""
 
@@ -126,6 +129,10 @@ class FullNoise:
         """M."""
         return {"M": self.M}
 
+    def with_arrays(self, arrays: Mapping[str, Matrix]) -> FullNoise:
+        """M."""
+        return FullNoise(arrays["M"])
+
     def to_dense(self, C: Matrix, null: Vector) -> Matrix:
         """Return D as an array."""
         return np.eye(len(C)) - np.outer(null, null) - C @ self.M @ C.T
@@ -160,6 +167,10 @@ class SphericalNoise:
     def arrays(self) -> dict[str, Matrix]:
         """d."""
         return {"d": np.array([self.d])}
+
+    def with_arrays(self, arrays: Mapping[str, Matrix]) -> SphericalNoise:
+        """d, kept positive."""
+        return replace(self, d=max(float(arrays["d"][0]), PSD_MARGIN))
 
     def to_dense(self, C: Matrix, null: Vector) -> Matrix:
         """Return D as an array."""
@@ -198,6 +209,10 @@ class DiagonalNoise:
         """d."""
         return {"d": self.d}
 
+    def with_arrays(self, arrays: Mapping[str, Matrix]) -> DiagonalNoise:
+        """d, kept positive."""
+        return replace(self, d=np.maximum(arrays["d"], PSD_MARGIN))
+
     def to_dense(self, C: Matrix, null: Vector) -> Matrix:
         """Return D as an array."""
         return np.diag(self.d)
@@ -233,6 +248,10 @@ class BohningNoise:
         """Nothing: D is determined by the word frequencies."""
         return {}
 
+    def with_arrays(self, arrays: Mapping[str, Matrix]) -> BohningNoise:
+        """D is fixed."""
+        return self
+
     def to_dense(self, C: Matrix, null: Vector) -> Matrix:
         """Return D as an array."""
         return np.diag(self.d) - np.outer(self.u, self.u)
@@ -249,14 +268,7 @@ def initial_noise(kind: NoiseKind, C: Matrix, second_moment: Matrix, moments: Mo
 
 def noise_from_arrays(kind: NoiseKind, arrays: Mapping[str, Matrix], null: Vector) -> Noise:
     """Rebuild a noise from what :meth:`Noise.arrays` returned."""
-    noise = _static_noise(kind, null, int(np.count_nonzero(null)) - 1)
-    if isinstance(noise, FullNoise):
-        return FullNoise(arrays["M"])
-    if isinstance(noise, SphericalNoise):
-        return replace(noise, d=float(arrays["d"][0]))
-    if isinstance(noise, DiagonalNoise):
-        return replace(noise, d=arrays["d"])
-    return noise
+    return _static_noise(kind, null, int(np.count_nonzero(null)) - 1).with_arrays(arrays)
 
 
 def _static_noise(kind: NoiseKind, null: Vector | None, rank: int) -> Noise:

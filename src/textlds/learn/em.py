@@ -1,24 +1,36 @@
 """Expectation maximisation on moments.
 
-    E₀ = x̄x̄_0 + Σ_smooth          E₁ = x̄x̄_1 + Σ_smooth Jᵀ
-    A = E₁ E₀⁻¹,   C = E[w x̄ᵀ] E₀⁻¹,   Q = E₀ − A E₁ᵀ,   D = Ψ_0 − C E₀ Cᵀ within its kind
+The M-step is least squares. With E₀ = x̄x̄_0 + Σ_smooth and E₁ = x̄x̄_1 + Σ_smooth Jᵀ,
 
-and then the coordinates in which Q = I.
+    A = E₁ E₀⁻¹,   C = E[w x̄ᵀ] E₀⁻¹,   Q = E₀ − A E₁ᵀ,   D = Ψ_0 − C E₀ Cᵀ within its kind.
+
+The state has no coordinates of its own, so it takes those in which E₀ = I (by the symmetric root, the nearest such):
+
+    A = E₀^-½ E₁ E₀^-½,   C = E[w x̄ᵀ] E₀^-½,   Q = I − A Aᵀ,   D = Ψ_0 − C Cᵀ.
+
+There a model is A and C alone, valid whenever ‖A‖₂ < 1 and ‖C‖₂ < 1, and one may go further than the M-step in its own
+direction: θ → θ + η (θ_EM − θ), over-relaxation (Salakhutdinov & Roweis 2003). η grows by a fifth while that raises the
+likelihood; a step that does not, or is no valid model, is replaced by the plain one (η = 1), which never loses
+likelihood, and η is halved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from textlds.errors import ArgumentError
+from textlds.errors import ArgumentError, TextLDSError
 from textlds.lds.params import LDSParams
 from textlds.lds.steady import SteadyState, steady_state
 from textlds.learn.asos import Statistics, asos
-from textlds.linalg.psd import symmetric
+from textlds.linalg.psd import sqrt_and_inverse, symmetric
+from textlds.linalg.types import Matrix
 from textlds.moments import Moments
+
+FIRST_RELAXATION = 1.5
+_GROWTH = 1.2
 
 
 @dataclass(frozen=True)
@@ -26,16 +38,18 @@ class EMStep:
     """The model after a number of iterations, with its statistics.
 
     Attributes:
-        iteration: How many M-steps led here; 0 is the start.
+        iteration: How many iterations led here; 0 is the start.
         params: The model.
         steady: Its steady state.
         statistics: Its second-order statistics, the log-likelihood among them.
+        relaxation: η of the next iteration. The steps that follow depend on this and the parameters, nothing else.
     """
 
     iteration: int
     params: LDSParams
     steady: SteadyState
     statistics: Statistics
+    relaxation: float = 1.0
 
     @property
     def log_likelihood(self) -> float:
@@ -43,7 +57,9 @@ class EMStep:
         return self.statistics.log_likelihood
 
 
-def em_steps(params: LDSParams, moments: Moments, *, horizon: int = 7, first: int = 0) -> Iterator[EMStep]:
+def em_steps(
+    params: LDSParams, moments: Moments, *, horizon: int = 7, first: int = 0, relaxation: float = 1.0
+) -> Iterator[EMStep]:
     """Yield the start and then the model after every iteration, without end; the caller stops when it has enough.
 
     Args:
@@ -51,14 +67,25 @@ def em_steps(params: LDSParams, moments: Moments, *, horizon: int = 7, first: in
         moments: Ψ_1..Ψ_R with R ≥ horizon.
         horizon: r of ASOS.
         first: The iteration number of the start.
+        relaxation: η of the first over-relaxed step; 1 for plain EM throughout.
     """
     check_horizon(moments, horizon)
-    iteration = first
+    step = replace(evaluate(params, moments, horizon=horizon, iteration=first), relaxation=relaxation)
     while True:
-        step = evaluate(params, moments, horizon=horizon, iteration=iteration)
         yield step
-        params = maximise(step, moments)
-        iteration += 1
+        plain = maximise(step, moments)
+        following = None
+        # the start is in other coordinates than the M-step's, so that there is no direction between them
+        if step.relaxation > 1 and step.iteration > 0:
+            following = _relaxed(step, plain, moments, horizon)
+        if following is None:
+            following = evaluate(plain, moments, horizon=horizon, iteration=step.iteration + 1)
+            if step.relaxation > 1:
+                # the statistics are approximate: where they are at their limit, even a plain step may lose a little
+                kept = following if following.log_likelihood >= step.log_likelihood else step
+                relaxation = max(FIRST_RELAXATION, step.relaxation / 2)
+                following = replace(kept, iteration=step.iteration + 1, relaxation=relaxation)
+        step = following
 
 
 def check_horizon(moments: Moments, horizon: int) -> None:
@@ -77,12 +104,36 @@ def evaluate(params: LDSParams, moments: Moments, *, horizon: int, iteration: in
 
 
 def maximise(step: EMStep, moments: Moments) -> LDSParams:
-    """Do the M-step."""
+    """Do the M-step, into coordinates with E₀ = I."""
     statistics, steady = step.statistics, step.steady
     E0 = statistics.smooth_smooth + steady.cov_smooth
     E1 = statistics.smooth_next + steady.cov_smooth @ steady.J.T
-    A = np.linalg.solve(E0, E1.T).T
-    C = np.linalg.solve(E0, statistics.obs_smooth.T).T
-    Q = symmetric(E0 - A @ E1.T)
-    noise = step.params.noise.estimated(C, E0, moments)
-    return LDSParams(A, C, Q, noise).normalised()
+    _, inverse_root = sqrt_and_inverse(E0)
+    A = inverse_root @ E1 @ inverse_root
+    C = statistics.obs_smooth @ inverse_root
+    noise = step.params.noise.estimated(C, np.eye(len(A)), moments)
+    return LDSParams(A, C, _innovation(A), noise)
+
+
+def _relaxed(step: EMStep, plain: LDSParams, moments: Moments, horizon: int) -> EMStep | None:
+    """Go further than the M-step; None if that is not a model, or one with less likelihood."""
+    before, eta = step.params, step.relaxation
+    A = before.A + eta * (plain.A - before.A)
+    C = before.C + eta * (plain.C - before.C)
+    old, new = before.noise.arrays(), plain.noise.arrays()
+    noise = plain.noise.with_arrays({name: old[name] + eta * (new[name] - old[name]) for name in new})
+    if noise.kind == "full":
+        noise = noise.estimated(C, np.eye(len(A)), moments)
+    try:
+        params = LDSParams(A, C, _innovation(A), noise)
+        following = evaluate(params, moments, horizon=horizon, iteration=step.iteration + 1)
+    except (TextLDSError, np.linalg.LinAlgError):
+        return None
+    if not following.log_likelihood >= step.log_likelihood:
+        return None
+    return replace(following, relaxation=eta * _GROWTH)
+
+
+def _innovation(A: Matrix) -> Matrix:
+    """Return Q = I − A Aᵀ."""
+    return symmetric(np.eye(len(A)) - A @ A.T)
