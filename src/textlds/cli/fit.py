@@ -114,6 +114,7 @@ def command(
     ssid_whitened: opt.SsidWhitened = True,
     compression: opt.CompressionOption = "auto",
     polish: opt.Polish = 0,
+    acceleration: opt.AccelerationOption = "none",
     tolerance: opt.Tolerance = 0.0,
 ) -> None:
     """Fit a model to counts. Needs no corpus, and takes as long for a billion words as for a million.
@@ -124,7 +125,7 @@ def command(
     settings = opt.fit_settings(
         state_size=state_size, iterations=iterations, seed=seed, pseudocount=pseudocount, noise=noise, start=start,
         ssid_horizon=ssid_horizon, em_horizon=em_horizon, ssid_output=ssid_output, ssid_covariance=ssid_covariance,
-        ssid_whitened=ssid_whitened, compression=compression, polish=polish,
+        ssid_whitened=ssid_whitened, compression=compression, polish=polish, acceleration=acceleration,
         tolerance=tolerance,
     )  # fmt: skip
     model = fit_counts(counts, output, force=force, resume=resume, threads=threads, quiet=quiet, settings=settings)

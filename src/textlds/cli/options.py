@@ -106,6 +106,10 @@ SsidCovariance = Annotated[
 SsidWhitened = Annotated[
     bool, typer.Option(help="Whether subspace identification sees whitened counts.", rich_help_panel=_FIT)
 ]
+AccelerationOption = Annotated[
+    Literal["none", "overrelaxed"],
+    typer.Option(help="overrelaxed: longer steps, half the iterations.", rich_help_panel=_FIT),
+]
 CompressionOption = Annotated[
     str,
     typer.Option(

@@ -161,6 +161,7 @@ def command(
     ssid_whitened: opt.SsidWhitened = True,
     compression: opt.CompressionOption = "auto",
     polish: opt.Polish = 0,
+    acceleration: opt.AccelerationOption = "none",
     tolerance: opt.Tolerance = 0.0,
 ) -> None:
     """Count text and fit a model to it, in one go.
@@ -176,7 +177,7 @@ def command(
     fit_settings = opt.fit_settings(
         state_size=state_size, iterations=iterations, seed=seed, pseudocount=pseudocount, noise=noise, start=start,
         ssid_horizon=ssid_horizon, em_horizon=em_horizon, ssid_output=ssid_output, ssid_covariance=ssid_covariance,
-        ssid_whitened=ssid_whitened, compression=compression, polish=polish,
+        ssid_whitened=ssid_whitened, compression=compression, polish=polish, acceleration=acceleration,
         tolerance=tolerance,
     )  # fmt: skip
     model = train_model(
