@@ -18,6 +18,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
@@ -85,7 +86,10 @@ def new_file(path: str | os.PathLike[str], *, force: bool = False, text: bool = 
 
 def write_config(folder: Path, *, kind: str, content: Mapping[str, Any]) -> None:
     """Write ``config.json``, the last file of a folder: its content and the sum of every other file."""
-    files = {p.name: {"bytes": p.stat().st_size, "sha256": _sha256(p)} for p in sorted(folder.iterdir())}
+    paths = sorted(folder.iterdir())
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing gives up the GIL
+        sums = pool.map(_sha256, paths)
+        files = {p.name: {"bytes": p.stat().st_size, "sha256": sha256} for p, sha256 in zip(paths, sums, strict=True)}
     config = {"format": f"textlds-{kind}", "format_version": FORMAT_VERSION, **content, "files": files}
     write_json(folder / CONFIG, config)
 
@@ -118,8 +122,8 @@ def read_config(path: str | os.PathLike[str], *, kind: str | None = None) -> dic
     files = config.get("files")
     if not isinstance(files, dict):
         raise FormatError(f"{folder / CONFIG} does not list the folder's files. {_REMEDY}")
-    for name, facts in files.items():
-        _check_file(folder, name, facts)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(lambda item: _check_file(folder, *item), files.items()))
     return config
 
 
