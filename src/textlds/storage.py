@@ -127,9 +127,10 @@ def read_config(path: str | os.PathLike[str], *, kind: str | None = None) -> dic
     return config
 
 
-def write_json(path: Path, content: Any) -> None:
-    """Write JSON that is the same bytes for the same content."""
-    path.write_text(json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+def write_json(path: Path, content: Any, *, indent: int | None = 1) -> None:
+    """Write JSON that is the same bytes for the same content; without ``indent``, large content is written quickly."""
+    text = json.dumps(content, ensure_ascii=False, indent=indent, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8")
 
 
 def read_json(path: Path) -> Any:

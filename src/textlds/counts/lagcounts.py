@@ -170,7 +170,7 @@ def stored_vocabulary(path: str | os.PathLike[str]) -> Vocabulary:
 
 def write_folder(folder: Path, vocabulary: Vocabulary, unigrams: NDArray[Any], pointers: NDArray[np.int64]) -> None:
     """Complete a counts folder whose columns and values a FolderSink has written."""
-    write_json(folder / VOCABULARY, vocabulary.to_json())
+    write_json(folder / VOCABULARY, vocabulary.to_json(), indent=None)
     write_arrays(folder / ARRAYS, {"unigrams": unigrams, "pointers": pointers})
     content = {
         "textlds_version": __version__,
