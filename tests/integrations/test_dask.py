@@ -11,7 +11,7 @@ import pytest
 
 from counts.texts import make_text
 from textlds.corpus.settings import TextSettings
-from textlds.counts import count_corpus
+from textlds.counts import LagCounts, count_corpus
 from textlds.errors import ArgumentError, CorpusError, CorpusNotFoundError
 from textlds.integrations.dask import connect, count_on_cluster, cut
 
@@ -128,6 +128,16 @@ def test_pieces_cover_the_text_once(corpus):
     text = b"".join(chunk.data for piece in pieces for source in piece for chunk in source.chunks())
     whole = b"".join(chunk.data for source in open_sources(corpus) for chunk in source.chunks())
     assert text == whole
+
+
+def test_from_the_command_line(client, corpus, tmp_path):
+    from textlds.cli.count import count_files
+
+    count_files(
+        corpus, tmp_path / "counts", settings=TextSettings(), vocab=None, scheduler=client.scheduler.address,
+        workers=None, resume=False, force=False, options={"vocab_size": 300, "max_lag": 2},
+    )  # fmt: skip
+    assert LagCounts.load(tmp_path / "counts") == count_corpus(corpus, vocab_size=300, max_lag=2)
 
 
 def test_no_scheduler_at_the_address():

@@ -79,8 +79,12 @@ class StreamedArray:
     """
 
     def __init__(self, path: Path, name: str, dtype: type[Any]) -> None:
-        self._path, self._name, self._dtype, self._size = path, name, np.dtype(dtype), 0
-        self._file: IO[bytes] = path.open("wb", buffering=0)
+        self._path, self._name = path, name
+        self._begin(dtype)
+
+    def _begin(self, dtype: type[Any]) -> None:
+        self._dtype, self._size = np.dtype(dtype), 0
+        self._file: IO[bytes] = self._path.open("wb", buffering=0)
         self._file.write(bytes(_HEADER))
 
     def append(self, values: NDArray[Any]) -> None:
@@ -91,15 +95,14 @@ class StreamedArray:
     def widen(self, dtype: type[Any]) -> None:
         """Rewrite what is there in a wider type; needed at most once a file."""
         self._file.close()
-        old, offset = self._dtype, _HEADER
-        narrow_path = self._path.with_suffix(".narrow")
+        narrow_path, narrow_dtype, left = self._path.with_suffix(".narrow"), self._dtype, self._size
         os.replace(self._path, narrow_path)
-        size = self._size
-        self.__init__(self._path, self._name, dtype)  # type: ignore[misc]
-        while size:
-            part = np.fromfile(narrow_path, old, min(size, 1 << 20), offset=offset)
+        self._begin(dtype)
+        offset = _HEADER
+        while left:
+            part = np.fromfile(narrow_path, narrow_dtype, min(left, 1 << 20), offset=offset)
             self.append(part)
-            size, offset = size - len(part), offset + part.nbytes
+            left, offset = left - len(part), offset + part.nbytes
         narrow_path.unlink()
 
     def finish(self) -> None:
