@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from model.worlds import SETTINGS, counts_of, grammar_text, markov_sentence
+from model.worlds import CLASSES, SETTINGS, counts_of, grammar_text, markov_sentence
 from oracles.synthetic import KINDS
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, CountsError, RankError
@@ -367,5 +367,23 @@ def test_a_state_larger_than_the_rank_of_the_data(start):
 def test_counts_too_poor_to_fit():
     with pytest.raises(CountsError, match="single type"):
         fit(counts_of([["aaa"] * 50]), state_size=1)
-    with pytest.raises(CountsError, match="3 positions apart"):
-        fit(counts_of([["aaa", "aab", "aac"]] * 50), state_size=1)
+    with pytest.raises(CountsError, match="side by side"):
+        fit(counts_of([["aaa"], ["aab"]] * 50), state_size=1)
+
+
+def test_texts_shorter_than_the_horizons_are_fitted():
+    model = fit(counts_of([["aaa", "aab", "aac"]] * 50), state_size=1, iterations=5)
+    assert np.min(np.diff([model.history.start, *model.history.log_likelihood])) > -1e-9
+
+
+@pytest.mark.parametrize("pseudocount", ["paper", 1.0, 0.0])
+@pytest.mark.parametrize("state_size", [3, 5, 8])
+def test_short_lines_of_a_rigid_grammar_do_not_break_em(state_size, pseudocount):
+    # lags centred and scaled by their own sums are no autocovariance here, and EM would diverge
+    text = grammar_text(0, 4000)
+    ends = [i + 1 for i, word in enumerate(text) if word in CLASSES["end"]]
+    clauses = [text[a:b] for a, b in itertools.pairwise([0, *ends])]
+    assert 3 < np.mean([len(clause) for clause in clauses]) < 7
+    counts = counts_of(clauses)
+    model = fit(counts, state_size=state_size, iterations=40, pseudocount=pseudocount, compression="none")
+    assert np.min(np.diff([model.history.start, *model.history.log_likelihood])) > -1e-7

@@ -15,11 +15,13 @@ V = 20
 def dense_psi(unigrams, matrix, kappa):
     """Write Ψ_k down by its definition."""
     tokens, size = unigrams.sum(), len(unigrams)
-    mu = (unigrams + kappa) / (tokens + kappa * size)
-    P = matrix.toarray() / matrix.sum()
+    mu, f = (unigrams + kappa) / (tokens + kappa * size), unigrams / tokens
+    total = np.zeros((size, size))
+    for i, j in zip(*np.nonzero(matrix.toarray()), strict=True):  # every pair, centred by the mean of the corpus
+        total += matrix[i, j] * np.outer(np.eye(size)[i] - f, np.eye(size)[j] - f)
     smoothing = tokens / (tokens + kappa * size)
     W = np.diag(mu**-0.5)
-    return smoothing * W @ (P - np.outer(P.sum(axis=1), P.sum(axis=0))) @ W
+    return smoothing * W @ (total / tokens) @ W
 
 
 @pytest.mark.parametrize("pseudocount", [0.0, 3.5, "paper"])
@@ -54,6 +56,19 @@ def test_the_null_direction_is_exactly_null(pseudocount):
     assert np.max(np.abs(moments.lag0(m[:, None]))) < 1e-12
 
 
+@pytest.mark.parametrize("pseudocount", [0.0, 0.1, 50.0, "paper"])
+@pytest.mark.parametrize("length", [3, 10, 1000])
+def test_the_moments_are_the_autocovariance_of_a_process(length, pseudocount):
+    # the block Toeplitz matrix of an autocovariance is positive semidefinite, however short the sequences
+    ids = markov_text(3, 3000)
+    counted = [lag_counts(ids[i : i + length], V, 5) for i in range(0, 3000, length)]
+    lags = [sp.csr_array(sum(part[1][k] for part in counted)) for k in range(5)]
+    moments = word_moments(sum(part[0] for part in counted), lags, pseudocount=pseudocount)
+    psi = [moments.lag0(np.eye(V)), *(lag.to_dense() for lag in moments.lags)]
+    toeplitz = np.block([[psi[i - j] if i >= j else psi[j - i].T for j in range(6)] for i in range(6)])
+    assert np.linalg.eigvalsh(toeplitz)[0] > -1e-12
+
+
 def test_rows_are_later_words_and_columns_earlier_ones():
     a, b, c = 0, 1, 2
     _, lags = lag_counts([a, b, a, b, c], 3, 2)
@@ -63,9 +78,10 @@ def test_rows_are_later_words_and_columns_earlier_ones():
     follows = psi.to_dense()
     e_a, e_b = np.eye(3)[:, [a]], np.eye(3)[:, [b]]
     mu = np.array([0.4, 0.4, 0.2])
-    assert follows[b, a] == pytest.approx((2 / 4 - (2 / 4) * (2 / 4)) / np.sqrt(mu[b] * mu[a]))
-    assert follows[c, b] == pytest.approx((1 / 4 - (1 / 4) * (2 / 4)) / np.sqrt(mu[c] * mu[b]))
-    assert follows[b, c] == pytest.approx(0)  # c is never an earlier word
+    # N − a fᵀ − f bᵀ + 4 f fᵀ, over the five tokens
+    assert follows[b, a] == pytest.approx((2 - 2 * 0.4 - 0.4 * 2 + 4 * 0.4 * 0.4) / 5 / np.sqrt(mu[b] * mu[a]))
+    assert follows[c, b] == pytest.approx((1 - 1 * 0.4 - 0.2 * 2 + 4 * 0.2 * 0.4) / 5 / np.sqrt(mu[c] * mu[b]))
+    assert follows[b, c] == pytest.approx((0 - 2 * 0.2 - 0.4 * 0 + 4 * 0.4 * 0.2) / 5 / np.sqrt(mu[b] * mu[c]))
     assert psi.matmat(e_a)[b, 0] == pytest.approx(follows[b, a])  # Ψ e_a: what comes after a
     assert psi.rmatmat(e_b)[a, 0] == pytest.approx(follows[b, a])  # Ψᵀ e_b: what comes before b
 
@@ -175,13 +191,12 @@ def test_no_tokens_are_refused():
         word_moments(np.zeros(4, int), [sp.csr_array((4, 4), dtype=np.uint32)])
 
 
-def test_a_lag_without_pairs_says_how_far_the_texts_reach():
+def test_a_lag_that_no_text_reaches_has_no_covariance():
     unigrams, lags = lag_counts([0, 1, 2], 3, 2)
     lags.append(sp.csr_array((3, 3), dtype=np.int64))
-    with pytest.raises(CountsError, match=r"3 positions apart.*max_lag=3\. Count with max_lag=2"):
-        word_moments(unigrams, lags)
+    assert not word_moments(unigrams, lags).lags[2].to_dense().any()
 
 
 def test_texts_of_one_word_each_are_not_told_to_count_no_lags():
-    with pytest.raises(CountsError, match=r"1 positions apart.*single word.*boundaries='none'"):
+    with pytest.raises(CountsError, match=r"side by side.*single word.*boundaries='none'"):
         word_moments(np.array([1, 1]), [sp.csr_array((2, 2), dtype=np.int64)])

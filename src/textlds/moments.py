@@ -1,14 +1,21 @@
 """From counts to moments: the smoothed, whitened lag covariances Ψ_k, never written down.
 
-With n the unigram counts, T their sum and κ pseudocounts a type:
+With n the unigram counts, T their sum, f = n / T and κ pseudocounts a type:
 
     μ = (n + κ) / (T + κV),   λ = T / (T + κV),   W = diag(μ)^-½,   m = μ^½ (a unit vector)
     Ψ_0 = I − m mᵀ
-    Ψ_k = λ W (P_k − a_k b_kᵀ) W,   P_k = N_k / N_k.sum(),   a_k = P_k 1,   b_k = P_kᵀ 1
+    Ψ_k = λ W [Σ (e_i − f)(e_j − f)ᵀ / T] W          over all pairs (later i, earlier j) that stand k apart
+        = λ W (N_k − a fᵀ − f bᵀ + s f fᵀ) W / T,    a = N_k 1,  b = N_kᵀ 1,  s = 1ᵀ N_k 1
 
-Each lag is centred by its own marginals a_k and b_k, not by μ: that makes Ψ_k m = 0 and Ψ_kᵀ m = 0 exactly, whatever
-the sentence edges and pseudocounts, and so keeps every C that learning finds orthogonal to m.
-Ψ_k is sparse minus rank one. As an array it would take V² numbers (80 GB at V = 100,000).
+Two properties hold exactly, whatever the boundaries and pseudocounts:
+
+- Ψ_k m = 0 and Ψ_kᵀ m = 0, which keeps every C that learning finds orthogonal to m.
+- Ψ_0..Ψ_R is the autocovariance of a process (the block Toeplitz matrix is positive semidefinite): of the corpus with
+  zeros between its sequences, mixed with independent words of uniform frequency. Dividing each N_k by its own sum
+  instead, and centring by its own marginals, is the same for long sequences, but not positive for short ones: EM then
+  diverges.
+
+Ψ_k is sparse minus rank two. As an array it would take V² numbers (80 GB at V = 100,000).
 """
 
 from __future__ import annotations
@@ -61,14 +68,21 @@ class Moments:
 
 @dataclass(frozen=True)
 class LagOperator:
-    """Ψ_k = λ W (N_k / total − a bᵀ) W, in the type of the panel it meets."""
+    """Ψ_k = scale · W (N_k − U Vᵀ) W, in the type of the panel it meets.
+
+    Attributes:
+        counts: N_k.
+        scale: λ / T.
+        whitening: The diagonal of W.
+        U: [a − s f / 2, f], (V, 2).
+        V: [f, b − s f / 2], (V, 2); U Vᵀ = a fᵀ + f bᵀ − s f fᵀ.
+    """
 
     counts: SparseMatrix
-    total: float
-    smoothing: float  # λ
-    whitening: Vector  # the diagonal of W
-    later: Vector  # a
-    earlier: Vector  # b
+    scale: float
+    whitening: Vector
+    U: Matrix
+    V: Matrix
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -77,24 +91,23 @@ class LagOperator:
 
     def matmat(self, X: Panel) -> Panel:
         """Return Ψ_k X: one sparse product."""
-        return self._product(self.counts, self.later, self.earlier, X)
+        return self._product(self.counts, self.U, self.V, X)
 
     def rmatmat(self, X: Panel) -> Panel:
         """Return Ψ_kᵀ X: one sparse product with the transpose."""
-        return self._product(self.counts.transpose(), self.earlier, self.later, X)
+        return self._product(self.counts.transpose(), self.V, self.U, X)
 
-    def _product(self, counts: SparseMatrix, left: Vector, right: Vector, X: Panel) -> Panel:
-        W = self.whitening
-        return counts.scaled_matmat(X, self.smoothing / self.total * W, W, self.smoothing * W * left, right)
+    def _product(self, counts: SparseMatrix, U: Matrix, V: Matrix, X: Panel) -> Panel:
+        left = self.scale * self.whitening
+        return counts.scaled_matmat(X, left, self.whitening, left[:, None] * U, V)
 
     def to_dense(self) -> Matrix:
         """Return Ψ_k as an array; for small V only."""
         rows, columns = self.shape
-        P = np.zeros((rows, columns))
+        N = np.zeros((rows, columns))
         row_of = np.repeat(np.arange(rows), np.diff(self.counts.indptr))
-        P[row_of, self.counts.indices] = self.counts.data / self.total
-        centred = P - np.outer(self.later, self.earlier)
-        return self.smoothing * self.whitening[:, None] * centred * self.whitening[None, :]
+        N[row_of, self.counts.indices] = self.counts.data
+        return self.scale * self.whitening[:, None] * (N - self.U @ self.V.T) * self.whitening[None, :]
 
 
 @dataclass(frozen=True)
@@ -142,20 +155,21 @@ def word_moments(
     root = np.sqrt(frequencies)
     # a type that was never seen and has no pseudocount does not vary: it is left out of every product
     whitening = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
-    smoothing = tokens / (tokens + kappa * size)
+    scale = 1 / (tokens + kappa * size)  # λ / T
+    f = np.asarray(unigrams, np.float64) / tokens
     threads = check_threads(threads)
     operators = []
     for k, matrix in enumerate(lags, start=1):
-        total = float(matrix.sum(dtype=np.float64))
-        if total <= 0:
-            shorter = f"are shorter than max_lag={len(lags)}. Count with max_lag={k - 1}, or with boundaries='none'."
-            alone = "hold a single word each. Count with boundaries='none'."
+        pairs = float(matrix.sum(dtype=np.float64))
+        if k == 1 and pairs <= 0:
             raise CountsError(
-                f"no two words stand {k} positions apart in these counts: the texts {shorter if k > 1 else alone}"
+                "no two words stand side by side in these counts: every line holds a single word. "
+                "Count with boundaries='none' or 'document'."
             )
-        later = np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel() / total
-        earlier = np.asarray(matrix.sum(axis=0, dtype=np.float64)).ravel() / total
-        counts = SparseMatrix.from_scipy(matrix, threads=threads)
-        operators.append(LagOperator(counts, total, smoothing, whitening, later, earlier))
+        a = np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel()
+        b = np.asarray(matrix.sum(axis=0, dtype=np.float64)).ravel()
+        U = np.stack([a - pairs / 2 * f, f], axis=1)
+        V = np.stack([f, b - pairs / 2 * f], axis=1)
+        operators.append(LagOperator(SparseMatrix.from_scipy(matrix, threads=threads), scale, whitening, U, V))
     rank = int(np.count_nonzero(root)) - 1
     return WordMoments(tuple(operators), root, rank, frequencies, kappa, tokens)

@@ -39,12 +39,12 @@ def test_scaled_product_is_that_of_the_twin(panel, width):
     rng = np.random.default_rng(1)
     X = rng.standard_normal((30, width)).astype(panel)
     before = X.copy()
-    left, u = rng.standard_normal((2, 40))
-    right, v = rng.standard_normal((2, 30))
-    expected = np.array(scaled_twin(matrix.indptr, matrix.indices, matrix.data, X, left, right, u, v))
-    dense = left[:, None] * matrix.toarray() * right - np.outer(u, v * right)
+    left, right = rng.standard_normal(40), rng.standard_normal(30)
+    U, V = rng.standard_normal((40, 2)), rng.standard_normal((30, 2))
+    expected = np.array(scaled_twin(matrix.indptr, matrix.indices, matrix.data, X, left, right, U, V))
+    dense = (left[:, None] * matrix.toarray() - U @ V.T) * right
     np.testing.assert_allclose(expected, dense @ X, atol=1e-9)
-    found = [SparseMatrix.from_scipy(matrix, threads=n).scaled_matmat(X, left, right, u, v) for n in (1, 3)]
+    found = [SparseMatrix.from_scipy(matrix, threads=n).scaled_matmat(X, left, right, U, V) for n in (1, 3)]
     assert found[0].dtype == panel
     assert found[0].tobytes() == found[1].tobytes()
     tolerance = 1e-12 if panel is np.float64 else 3e-6

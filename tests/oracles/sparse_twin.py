@@ -15,15 +15,17 @@ def gather_twin(indptr, indices, data, X):
     return out
 
 
-def scaled_twin(indptr, indices, data, X, left, right, u, v):
-    """Return diag(left) M diag(right) X − u vᵀ diag(right) X, entry by entry."""
-    scaled = [[float(right[j]) * float(x) for x in X[j]] for j in range(len(X))]
-    product = gather_twin(indptr, indices, data, X * right[:, None])
-    inner = [sum(float(v[j]) * scaled[j][c] for j in range(len(X))) for c in range(X.shape[1])]
-    return [
-        [float(left[i]) * product[i][c] - float(u[i]) * inner[c] for c in range(X.shape[1])]
-        for i in range(len(product))
-    ]
+def scaled_twin(indptr, indices, data, X, left, right, U, V):
+    """Return (diag(left) M − U Vᵀ) diag(right) X, entry by entry."""
+    scaled = X * right[:, None]
+    product = gather_twin(indptr, indices, data, scaled)
+    for i, row in enumerate(product):
+        for c in range(len(row)):
+            row[c] *= float(left[i])
+            for j in range(len(X)):
+                low_rank = sum(float(u) * float(v) for u, v in zip(U[i], V[j], strict=True))
+                row[c] -= low_rank * float(scaled[j, c])
+    return product
 
 
 def transpose_twin(indptr, indices, data, columns):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from textlds.compiled import kernel, kernel_fma
 from textlds.linalg.threads import parallel_map
-from textlds.linalg.types import Vector
+from textlds.linalg.types import Matrix, Vector
 
 Panel = TypeVar("Panel", NDArray[np.float32], NDArray[np.float64])
 
@@ -67,21 +67,22 @@ class SparseMatrix:
     def matmat(self, X: Panel) -> Panel:
         """Return M X, accumulated in the type of X. O(2 · entries · columns of X) flops."""
         rows, columns = self.shape
-        return self.scaled_matmat(X, np.ones(rows), np.ones(columns), np.zeros(rows), np.zeros(columns))
+        return self.scaled_matmat(X, np.ones(rows), np.ones(columns), np.zeros((rows, 0)), np.zeros((columns, 0)))
 
-    def scaled_matmat(self, X: Panel, left: Vector, right: Vector, u: Vector, v: Vector) -> Panel:
-        """Return diag(left) M diag(right) X − u vᵀ diag(right) X, without a panel besides the result.
+    def scaled_matmat(self, X: Panel, left: Vector, right: Vector, U: Matrix, V: Matrix) -> Panel:
+        """Return (diag(left) M − U Vᵀ) diag(right) X, without a panel besides the result.
 
-        The columns are scaled as a block is packed, the rows and the rank-one part as a row is finished.
+        The columns are scaled as a block is packed, the rows and the low-rank part (U and V have few columns) as a row
+        is finished.
         """
         out = np.empty((self.shape[0], X.shape[1]), X.dtype)
-        left, right, u, v = (vector.astype(X.dtype, copy=False) for vector in (left, right, u, v))
+        left, right, U, V = (np.ascontiguousarray(array, X.dtype) for array in (left, right, U, V))
         width = _BLOCK_BYTES // X.itemsize
         parts = self._parts()
         for start in range(0, X.shape[1], width):
             panel = np.ascontiguousarray(X[:, start : start + width] * right[:, None])
             target = out[:, start : start + width]
-            multiply = partial(_gather, self.indptr, self.indices, self.data, panel, left, u, v @ panel, target)
+            multiply = partial(_gather, self.indptr, self.indices, self.data, panel, left, U, V.T @ panel, target)
             parallel_map(multiply, parts, threads=self.threads)
         return out
 
@@ -105,8 +106,8 @@ def _readonly(array: NDArray[Any]) -> NDArray[Any]:
 
 
 @kernel_fma
-def _gather(indptr, indices, data, X, left, u, r, out, rows):  # type: ignore[no-untyped-def]
-    """Set out[i] = left[i] Σ_p data[p] X[indices[p]] − u[i] r for a range of rows."""
+def _gather(indptr, indices, data, X, left, U, R, out, rows):  # type: ignore[no-untyped-def]
+    """Set out[i] = left[i] Σ_p data[p] X[indices[p]] − U[i] R for a range of rows."""
     width = X.shape[1]
     for i in range(rows[0], rows[1]):
         row = out[i]
@@ -125,7 +126,10 @@ def _gather(indptr, indices, data, X, left, u, r, out, rows):  # type: ignore[no
             for c in range(width):
                 row[c] += v * x[c]
         for c in range(width):
-            row[c] = left[i] * row[c] - u[i] * r[c]
+            row[c] *= left[i]
+        for k in range(len(R)):
+            for c in range(width):
+                row[c] -= U[i, k] * R[k, c]
 
 
 @kernel
