@@ -48,6 +48,19 @@ class CanonicalSystem:
         """‖F‖₂: the factor by which the filter forgets, at least, at every token."""
         return float(np.linalg.norm(self.shrink[:, None] * self.A, 2))
 
+    def memory(self, tolerance: float) -> int:
+        """Return the least b with ‖Fᵇ‖₂ ≤ tolerance: after b tokens no more is left of where the filter began."""
+        F = self.shrink[:, None] * self.A
+        squares = [F]  # F^(2ⁿ)
+        while np.linalg.norm(squares[-1], 2) > tolerance and len(squares) < 40:
+            squares.append(squares[-1] @ squares[-1])
+        b, power = 0, np.eye(len(F))
+        for n in range(len(squares) - 2, -1, -1):  # the largest b that is not enough, bit by bit
+            longer = power @ squares[n]
+            if np.linalg.norm(longer, 2) > tolerance:
+                b, power = b + 2**n, longer
+        return b + 1
+
     @property
     def logdet_S(self) -> float:
         """log det S relative to the static model: log det D − Σ log φ, since I + Σ_pred CᵀD⁺C = diag(s)."""

@@ -29,7 +29,7 @@ Index = NDArray[np.int64]
 Method = Literal["smooth", "filter", "exact"]
 
 _BATCH_TOKENS = 1 << 14  # a few arrays of this many rows stay in the last-level cache
-_CHUNK = 512  # tokens of a long sequence done at once, besides the overlap
+_CHUNK = 512  # tokens of a long sequence done at once, besides the overlap, at least
 _FORGOTTEN = 1e-7  # relative error at which an overlap is long enough
 
 
@@ -66,9 +66,11 @@ class Engine:
 
     @cached_property
     def overlap(self) -> int:
-        """How many tokens of warm-up bring a chunk's error below 1e-7: ‖F‖₂ᵇ ≤ 1e-7."""
-        factor = self.system.contraction
-        return int(np.ceil(np.log(_FORGOTTEN) / np.log(factor))) if 0 < factor < 1 else 1 << 62
+        """How many tokens of warm-up, b, bring a chunk's error below 1e-7: the least b with ‖Fᵇ‖₂ ≤ 1e-7.
+
+        The smoother's matrix is Fᵀ, so that the same b serves both ends of a chunk.
+        """
+        return self.system.memory(_FORGOTTEN)
 
     @cached_property
     def exact(self) -> ExactGains:
@@ -153,18 +155,19 @@ class Engine:
         """Cut long sequences; returns the begin and end of each piece and of the part of it that is kept."""
         first, last = starts[:-1], starts[1:]
         # exact gains belong to the start of a sequence, so it is not cut; neither is one that forgets too slowly
-        limit = _CHUNK + 2 * self.overlap
-        long = last - first > limit
-        if method == "exact" or self.overlap > 4 * _CHUNK or not long.any():
-            keep = last > first
-            return first[keep], last[keep], first[keep], last[keep]
+        if method == "exact" or int((last - first).max(initial=0)) <= _CHUNK:
+            return _whole(first, last)
+        chunk = max(_CHUNK, 4 * self.overlap)  # so that at most a third of the work is overlap
+        long = last - first > chunk + 2 * self.overlap
+        if not long.any():
+            return _whole(first, last)
         pieces: list[tuple[int, int, int, int]] = []
         for a, b, cut in zip(first.tolist(), last.tolist(), long.tolist(), strict=True):
             if not cut:
                 pieces += [(a, b, a, b)] * (b > a)
                 continue
-            for begin in range(a, b, _CHUNK):
-                end = min(begin + _CHUNK, b)
+            for begin in range(a, b, chunk):
+                end = min(begin + chunk, b)
                 pieces.append((max(begin - self.overlap, a), min(end + self.overlap, b), begin, end))
         columns = np.array(pieces, np.int64).reshape(-1, 4).T
         return columns[0], columns[1], columns[2], columns[3]
@@ -173,6 +176,12 @@ class Engine:
 def sequence_starts(lengths: Sequence[int]) -> Index:
     """Return where sequences of these lengths begin when laid one after the other, with the total at the end."""
     return np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64))]).astype(np.int64)
+
+
+def _whole(first: Index, last: Index) -> tuple[Index, Index, Index, Index]:
+    """Return the sequences that are not empty, each as one piece that is kept whole."""
+    some = last > first
+    return first[some], last[some], first[some], last[some]
 
 
 def _scatter(values: Array, packing: Packing) -> Array:

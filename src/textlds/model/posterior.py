@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -29,7 +28,7 @@ class SequencePosterior:
         cov_smooth: Covariance of the smoothed mean, (n, h, h).
     """
 
-    tokens: Sequence[str]
+    tokens: list[str]
     pred: Array
     filt: Array
     smooth: Array
@@ -57,4 +56,4 @@ def sequence_posterior(
         pairs = [smoothed_covariances(engine.system, exact, int(n)) for n in np.diff(starts)]
         cov_filt, cov_smooth = (np.concatenate(c)[text.positions] for c in zip(*pairs, strict=True))
     at = text.positions
-    return SequencePosterior(text.tokens, pred[at], filt[at], smooth[at], cov_filt, cov_smooth)
+    return SequencePosterior(list(text.tokens), pred[at], filt[at], smooth[at], cov_filt, cov_smooth)

@@ -31,7 +31,7 @@ class TokenScores:
         values: Log-likelihood of each, nats, relative to the static model, (n,).
     """
 
-    tokens: Sequence[str]
+    tokens: list[str]
     values: NDArray[np.float64]
 
     def __len__(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from textlds.lds.canonical import canonical_system
 from textlds.lds.noise import noise_from_arrays
 from textlds.lds.params import LDSParams
 from textlds.lds.steady import steady_state
-from textlds.linalg.threads import check_threads
+from textlds.linalg.threads import check_threads, one_blas_thread
 from textlds.linalg.types import Vector
 from textlds.model.embedding import EmbeddingSpace, Part, PosteriorMoments, check_parts, on_sphere
 from textlds.model.engine import Engine, Method, sequence_starts
@@ -33,23 +34,30 @@ Text = str | Sequence[str]
 Parts = Part | Sequence[Part]
 Dtype = Literal["float32", "float64"]
 
-_WINDOW = 1 << 17  # tokens that embed() holds at a time
+_WINDOW = 1 << 16  # tokens, about, that embed() holds at a time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TokenVectors:
     """A text with a vector for each of its tokens.
 
     Attributes:
-        tokens: The tokens as they stand in the text.
         vectors: (n, d), d = state_size times the number of parts.
     """
 
-    tokens: Sequence[str]
+    _tokens: Sequence[str]
     vectors: Array
 
+    @cached_property
+    def tokens(self) -> list[str]:
+        """The n tokens as they stand in the text."""
+        return list(self._tokens)
+
     def __len__(self) -> int:
-        return len(self.tokens)
+        return len(self.vectors)
+
+    def __repr__(self) -> str:
+        return f"TokenVectors({self.tokens}, {self.vectors.shape[1]} dimensions)"
 
 
 class TextLDS:
@@ -159,7 +167,7 @@ class TextLDS:
             write = score_writer(engine, self._word_terms, ids, values, exact=method == "exact")
             engine.run(ids, starts, method, write, threads=check_threads(threads))
             for text, offset in zip(window, offsets, strict=True):
-                results.append(TokenScores(text.tokens, _visible(values, text, offset)))
+                results.append(TokenScores(list(text.tokens), _visible(values, text, offset)))
         return Scores(results)
 
     def stream(self, *, parts: Parts = "state") -> TokenStream:
@@ -267,14 +275,17 @@ class TextLDS:
         if dtype not in ("float32", "float64"):
             raise ArgumentError(f"dtype={dtype!r} is not one of 'float32', 'float64'.")
         if dtype not in self._engines:
-            params = self.params
-            system, gains = canonical_system(params, steady_state(params), np.sqrt(self.frequencies))
+            with one_blas_thread():
+                params = self.params
+                system, gains = canonical_system(params, steady_state(params), np.sqrt(self.frequencies))
             self._engines[dtype] = Engine(system, gains, np.dtype(dtype).type)
         return self._engines[dtype]
 
     def _space(self, dtype: str) -> EmbeddingSpace:
         if dtype not in self._spaces:
-            self._spaces[dtype] = EmbeddingSpace(self._engine(dtype), self.moments, self.frequencies)
+            engine = self._engine(dtype)
+            with one_blas_thread():
+                self._spaces[dtype] = EmbeddingSpace(engine, self.moments, self.frequencies)
         return self._spaces[dtype]
 
 
@@ -284,17 +295,20 @@ def _check_texts(texts: Iterable[Text]) -> None:
 
 
 def _windows(encoder: Encoder, texts: Iterable[Text]) -> Iterator[list[EncodedText]]:
-    """Encode texts and group them into windows of bounded size."""
-    window: list[EncodedText] = []
+    """Encode texts in windows of bounded size."""
+    window: list[Text] = []
     size = 0
     for text in texts:
-        window.append(encoder.encode(text))
-        size += len(window[-1].ids) + 1  # texts without tokens count too, or they would never end a window
+        if not isinstance(text, str | list | tuple | Sequence):
+            raise ArgumentError(f"a text is a string or a list of strings, not {type(text).__name__}.")
+        window.append(text)
+        # a word of running text takes five or six characters; a text without tokens counts too, or would never end one
+        size += (len(text) // 5 if isinstance(text, str) else len(text)) + 1
         if size >= _WINDOW:
-            yield window
+            yield encoder.encode_many(window)
             window, size = [], 0
     if window:
-        yield window
+        yield encoder.encode_many(window)
 
 
 def _flatten(window: list[EncodedText]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
