@@ -14,7 +14,18 @@ import textlds
 HEAVY = ["numba", "llvmlite", "scipy", "torch", "dask", "distributed", "pyarrow", "rich", "typer", "safetensors"]
 HEAVY += ["zstandard", "fsspec", "tokenizers", "matplotlib", "sklearn", "spacy", "gensim", "pandas", "threadpoolctl"]
 OPTIONAL = ["torch", "dask", "distributed", "pyarrow", "zstandard", "fsspec", "tokenizers", "matplotlib", "pandas"]
-NAMES = {"LagCounts", "TextLDS", "TextLDSError", "TextSettings", "Vocabulary", "count", "fit", "load", "train"}
+NAMES = {
+    "LagCounts",
+    "TextLDS",
+    "TextLDSError",
+    "TextSettings",
+    "Vocabulary",
+    "count",
+    "fit",
+    "load",
+    "select",
+    "train",
+}
 
 
 def modules_after(code):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from textlds.fitting import fit
     from textlds.model.textlds import TextLDS
     from textlds.pipeline import count, load, train
+    from textlds.selecting import select
 
 __all__ = [
     "LagCounts",
@@ -34,6 +35,7 @@ __all__ = [
     "count",
     "fit",
     "load",
+    "select",
     "train",
 ]
 
@@ -46,6 +48,7 @@ _HOME = {
     "count": "textlds.pipeline",
     "fit": "textlds.fitting",
     "load": "textlds.pipeline",
+    "select": "textlds.selecting",
     "train": "textlds.pipeline",
 }
 

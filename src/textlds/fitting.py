@@ -179,7 +179,7 @@ def fit(
     if resume and checkpoint is None:
         raise ArgumentError("resume=True needs checkpoint, the folder to go on from.")
     with one_blas_thread():
-        work = _Fit(counts, settings, callback, check_threads(threads), resolve(progress))
+        work = FitRun(counts, settings, callback, check_threads(threads), resolve(progress))
         # made only now: arguments that are refused leave no folder behind
         saved = None if checkpoint is None else Checkpoint(checkpoint, _job(counts, settings), resume=resume)
         return work.run(saved)
@@ -194,7 +194,7 @@ class _Phase:
     sketch: Sketch | None  # what the state of this phase must be lifted by to be a model of words
 
 
-class _Fit:
+class FitRun:
     """One run of :func:`fit`."""
 
     def __init__(
@@ -204,12 +204,16 @@ class _Fit:
         callback: Callback | None,
         threads: int,
         progress: Progress,
+        *,
+        words: WordMoments | None = None,
+        sketched: Sketch | None = None,
     ) -> None:
         self._counts, self._settings, self._callback = counts, settings, callback
         self._checkpoint: Checkpoint | None = None
+        self._sketched = sketched
         self._threads, self._progress = threads, progress
         self._began = self._saved_at = time.perf_counter()
-        self._words: WordMoments = word_moments(
+        self._words = words or word_moments(
             counts.unigrams, counts.lags, pseudocount=settings.pseudocount, threads=threads
         )
         check_horizon(self._words, settings.em_horizon)
@@ -256,15 +260,13 @@ class _Fit:
         return phases + [_Phase(self._words, settings.polish, None)] * (settings.polish > 0 or polishing)
 
     def _sketch(self, size: int) -> Sketch:
-        sketched = self._checkpoint.load_sketch(threads=self._threads) if self._checkpoint else None
-        if sketched is None:
-            lags = len(self._words.lags)
-            with self._progress.task("Sketch", products(lags), "products") as task:
-                rng = np.random.default_rng([self._settings.seed, 1])
-                sketched = sketch(self._words, size, rng=rng, threads=self._threads, on_product=task.advance)
+        if self._sketched is None and self._checkpoint:
+            self._sketched = self._checkpoint.load_sketch(threads=self._threads)
+        if self._sketched is None:
+            self._sketched = make_sketch(self._words, size, self._settings.seed, self._threads, self._progress)
             if self._checkpoint:
-                self._checkpoint.save_sketch(sketched)
-        return sketched
+                self._checkpoint.save_sketch(self._sketched)
+        return self._sketched
 
     def _start(self, moments: Moments) -> LDSParams:
         settings, rng = self._settings, np.random.default_rng([self._settings.seed, 2])
@@ -360,6 +362,13 @@ class _Fit:
             seconds=list(self._history.seconds),
         )
         return TextLDS(step.params, self._counts.vocabulary, self._words.frequencies, moments, history=history)
+
+
+def make_sketch(words: WordMoments, size: int, seed: int, threads: int, progress: Progress) -> Sketch:
+    """Sketch the moments with a bar that shows how far it is."""
+    with progress.task("Sketch", products(len(words.lags)), "products") as task:
+        rng = np.random.default_rng([seed, 1])
+        return sketch(words, size, rng=rng, threads=threads, on_product=task.advance)
 
 
 def _record(counts: LagCounts, settings: FitSettings, moments: WordMoments) -> dict[str, Any]:

@@ -210,3 +210,16 @@ def test_train_does_not_go_on_with_a_fit(run: Run, corpus: Path, counts: Path, t
     child.kill()
     child.communicate()
     assert "belongs to `textlds fit`" in run("train", corpus, "-o", tmp_path / "m", *LONG, "--resume", code=1).stderr
+
+
+def test_select_tries_a_grid_and_writes_the_best(run: Run, counts: Path, corpus: Path, tmp_path: Path) -> None:
+    grid = ["--select", "state-size=2,3", "--select", "iterations=1,4", "--held-out", corpus]
+    result = run("fit", counts, "-o", tmp_path / "best", *grid, "--json")
+    trials = json.loads(result.stdout)["trials"]
+    assert len(trials) == 4
+    held_out = [trial["held_out"] for trial in trials]
+    assert held_out == sorted(held_out, reverse=True)
+    best = load(tmp_path / "best")
+    assert best.state_size == trials[0]["settings"]["state_size"]
+    refused = run("fit", counts, "-o", tmp_path / "x", "--select", "state-size", code=1)
+    assert refused.stderr.startswith("error: --select")

@@ -10,6 +10,7 @@ import typer
 from textlds.cli import options as opt
 from textlds.cli.checkpoints import checkpoint_of, holds_fit, interruptible, prepare, remove, remove_fit
 from textlds.cli.output import print_json, say
+from textlds.cli.selection import parse_grid, report_selection, select_model
 
 if TYPE_CHECKING:
     from textlds.counts.lagcounts import LagCounts
@@ -116,12 +117,35 @@ def command(
     polish: opt.Polish = 0,
     acceleration: opt.AccelerationOption = "none",
     tolerance: opt.Tolerance = 0.0,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--select",
+            metavar="NAME=A,B,C",
+            help="Try these values of a setting, with those of every other --select, on one sketch; write the best.",
+            rich_help_panel="Choosing settings",
+        ),
+    ] = None,
+    held_out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --select: rank by the likelihood of this text, one a line.",
+            rich_help_panel="Choosing settings",
+        ),
+    ] = None,
 ) -> None:
     """Fit a model to counts. Needs no corpus, and takes as long for a billion words as for a million.
 
     The state of the work is kept in MODEL.checkpoint until the model is written; after an interruption, the same
     command with [bold]--resume[/bold] goes on from there and gives the same model.
     """
+    if grid:
+        chosen = select_model(
+            counts, output, parse_grid(grid), held_out=held_out, seed=seed, threads=threads, force=force, quiet=quiet
+        )
+        report_selection(chosen, output, as_json=as_json, quiet=quiet)
+        return
     settings = opt.fit_settings(
         state_size=state_size, iterations=iterations, seed=seed, pseudocount=pseudocount, noise=noise, start=start,
         ssid_horizon=ssid_horizon, em_horizon=em_horizon, ssid_output=ssid_output, ssid_covariance=ssid_covariance,
@@ -136,4 +160,8 @@ EXAMPLES = (
     "textlds fit counts -o model",
     ("textlds fit counts -o model --state-size 100 --iterations 30", "smaller and quicker"),
     ("textlds fit counts -o model --resume", "go on after an interruption"),
+    (
+        "textlds fit counts -o model --select state-size=50,100,200 --select iterations=10,30 --held-out dev.txt",
+        "try six settings and keep the best",
+    ),
 )

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import textlds
+from model.worlds import counts_of, grammar_text
+from textlds.errors import ArgumentError
+
+
+@pytest.fixture(scope="module")
+def counts():
+    return counts_of([grammar_text(0, 1500)])
+
+
+def test_trials_are_the_fits_they_name(counts):
+    grid = {"state_size": [2, 4], "iterations": [3, 6]}
+    held_out = [grammar_text(1, 300)]
+    found = textlds.select(counts, grid, held_out=held_out, seed=5)
+    assert len(found.trials) == 4
+    merits = [trial.held_out for trial in found.trials]
+    assert merits == sorted(merits, reverse=True)
+    for trial in found.trials:
+        model = textlds.fit(counts, seed=5, **trial.settings)
+        assert trial.log_likelihood == model.history.log_likelihood[-1]
+        assert trial.held_out == pytest.approx(float(model.log_likelihood(held_out)), rel=1e-12)
+    assert found.model.state_size == found.best.settings["state_size"]
+    assert float(found.model.log_likelihood(held_out)) == pytest.approx(found.best.held_out, rel=1e-12)
+
+
+def test_the_score_decides(counts):
+    found = textlds.select(counts, {"state_size": [2, 3, 4], "iterations": [2]}, score=lambda m: -m.state_size)
+    assert [trial.settings["state_size"] for trial in found.trials] == [2, 3, 4]
+    assert found.model.state_size == 2
+
+
+def test_a_sketch_is_made_once_for_each_pseudocount(counts, monkeypatch):
+    made = []
+    real = textlds.selecting.make_sketch
+    monkeypatch.setattr(textlds.selecting, "make_sketch", lambda *args: made.append(args[1]) or real(*args))
+    grid = {"state_size": [2, 3], "pseudocount": [1.0, 5.0], "compression": [8], "iterations": [2]}
+    found = textlds.select(counts, grid, score=lambda m: float(np.abs(m.params.A).sum()))
+    assert len(found.trials) == 4
+    assert made == [8, 8]
+
+
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [
+        ({"state": [1]}, "not a setting of fit"),
+        ({"state_size": 5}, "give a list"),
+        ({"state_size": []}, "give a list"),
+        ({"noise": "full"}, "give a list"),
+        ({"pseudocount": [1, 2]}, "Give a score"),
+        ({"state_size": [0]}, "at least 1"),
+    ],
+)
+def test_grids_that_make_no_sense(counts, grid, message):
+    with pytest.raises(ArgumentError, match=message):
+        textlds.select(counts, grid)
