@@ -9,7 +9,7 @@ The state has no coordinates of its own, so it takes those in which E₀ = I (by
     A = E₀^-½ E₁ E₀^-½,   C = E[w x̄ᵀ] E₀^-½,   Q = I − A Aᵀ,   D = Ψ_0 − C Cᵀ.
 
 There a model is A and C alone, valid whenever ‖A‖₂ < 1 and ‖C‖₂ < 1, and one may go further than the M-step in its own
-direction: θ → θ + η (θ_EM − θ), over-relaxation (Salakhutdinov & Roweis 2003). η grows by a fifth while that raises the
+direction: θ → θ + η (θ_EM − θ), over-relaxation (Salakhutdinov & Roweis 2003). η grows by a tenth while that raises the
 likelihood; a step that does not, or is no valid model, is replaced by the plain one (η = 1), which never loses
 likelihood, and η is halved.
 """
@@ -29,8 +29,8 @@ from textlds.linalg.psd import sqrt_and_inverse, symmetric
 from textlds.linalg.types import Matrix
 from textlds.moments import Moments
 
-FIRST_RELAXATION = 1.5
-_GROWTH = 1.2
+FIRST_RELAXATION = 1.8
+_GROWTH = 1.1
 
 
 @dataclass(frozen=True)
