@@ -1,0 +1,198 @@
+"""Accuracy against speed: the tags that a small classifier reads off token vectors, and how fast the vectors come.
+
+    python -m benchmarks.tradeoff TEXT --train train.conllu --dev dev.conllu [--tokens 20e6] [--results FOLDER]
+
+word2vec (gensim's CBOW, 200 dimensions, alone and with its neighbours' vectors), textlds at several state sizes
+("state" and "left + word + right"), and a small transformer. word2vec and textlds learn from the same tokens of TEXT,
+unknown words in the same classes. The classifier is the same for all: two layers, 64 hidden units, Adam, the epoch
+chosen on the development set; its accuracy there is the best of that choice, so that the picture compares, and no test
+set is touched. Rates are tokens a second on one thread from lists of tokens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import textlds
+from benchmarks.peers import Transformer, train_word2vec, with_neighbours
+
+BYTES_A_TOKEN = 5.32  # of English Wikipedia
+Sentences = list[list[str]]
+Features = NDArray[np.float32]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("text", type=Path)
+    parser.add_argument("--train", type=Path, required=True)
+    parser.add_argument("--dev", type=Path, required=True)
+    parser.add_argument("--tokens", type=float, default=20e6)
+    parser.add_argument("--vocab-size", type=int, default=50_000)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[50, 100, 200, 400])
+    parser.add_argument("--iterations", type=int, default=30)
+    parser.add_argument("--epochs", type=int, default=5, help="of word2vec")
+    parser.add_argument("--threads", type=int, default=2, help="for training; vectors are made on one")
+    parser.add_argument("--results", type=Path, help="folder for tradeoff.json and tradeoff.png")
+    arguments = parser.parse_args()
+    print(f"{os.cpu_count()} cores, {platform.machine()}, load {os.getloadavg()[0]:.1f}")
+    tagging = Tagging(arguments.train, arguments.dev)
+    part = arguments.text.open("rb").read(int(arguments.tokens * BYTES_A_TOKEN)).decode("utf-8", "ignore").splitlines()
+    counts = textlds.count(texts=part, vocab_size=arguments.vocab_size, workers=arguments.threads)
+    rows: list[dict[str, Any]] = []
+
+    def measure(name: str, family: str, vectors: Callable[[Sentences], Features]) -> None:
+        rate, accuracy = tagging.measure(vectors)
+        rows.append({"name": name, "family": family, "tokens_per_second": rate, "accuracy": accuracy})
+        print(f"  {name:<36} {rate:>12,.0f} tokens/s   {accuracy:6.2f} %", flush=True)
+
+    for size in arguments.sizes:
+        model = textlds.fit(counts, state_size=size, iterations=arguments.iterations, threads=arguments.threads)
+        for parts in (("state",), ("left", "word", "right")):
+            measure(f"textlds {size}, {' + '.join(parts)}", f"textlds, {' + '.join(parts)}", embedder(model, parts))
+    word_vectors(arguments, counts, part, measure)
+    try:
+        transformer = Transformer()
+        measure("transformer", "transformer", lambda sentences: transformer.vectors(sentences))
+    except ImportError as error:
+        print(f"  transformer: not installed ({error.name})")
+    if arguments.results:
+        arguments.results.mkdir(parents=True, exist_ok=True)
+        settings = {key: str(value) for key, value in vars(arguments).items() if key in SETTINGS}
+        content = {"settings": settings, "rows": rows}
+        (arguments.results / "tradeoff.json").write_text(json.dumps(content, indent=1) + "\n")
+        plot(rows, arguments.results / "tradeoff.png")
+
+
+SETTINGS = ("tokens", "vocab_size", "sizes", "iterations", "epochs", "threads")
+
+
+def embedder(model: textlds.TextLDS, parts: Any) -> Callable[[Sentences], Features]:
+    return lambda sentences: np.concatenate([s.vectors for s in model.embed(sentences, parts=parts, threads=1)])
+
+
+def word_vectors(
+    arguments: argparse.Namespace,
+    counts: textlds.LagCounts,
+    lines: list[str],
+    measure: Callable[[str, str, Callable[[Sentences], Features]], None],
+) -> None:
+    from textlds.corpus.encoding import Encoder
+
+    vocabulary = counts.vocabulary
+    words = np.array(vocabulary.words, dtype=object)
+    encoder = Encoder(vocabulary)
+    corpus = [words[text.ids].tolist() for text in encoder.encode_many(lines)]
+    vectors = train_word2vec(corpus, size=200, window=3, epochs=arguments.epochs, threads=arguments.threads)
+    table = np.zeros((len(words), 200), np.float32)
+    for i, word in enumerate(words):
+        if word in vectors:
+            table[i] = vectors[word] / np.linalg.norm(vectors[word])
+
+    def alone(sentences: Sentences) -> Features:
+        return table[np.concatenate([text.ids for text in encoder.encode_many(sentences)])]
+
+    def neighbours(sentences: Sentences) -> Features:
+        return with_neighbours(alone(sentences), [len(sentence) for sentence in sentences])
+
+    measure("word2vec 200", "word2vec", alone)
+    measure("word2vec 200 and its neighbours", "word2vec and neighbours", neighbours)
+
+
+class Tagging:
+    """Universal part-of-speech tags of a CoNLL-U treebank."""
+
+    def __init__(self, train: Path, dev: Path) -> None:
+        (self._train, tags), (self._dev, dev_tags) = read_conllu(train), read_conllu(dev)
+        names = sorted(set(tags))
+        numbers = {name: i for i, name in enumerate(names)}
+        self._y = np.array([numbers[tag] for tag in tags])
+        self._y_dev = np.array([numbers.get(tag, -1) for tag in dev_tags])
+        self._classes = len(names)
+
+    def measure(self, vectors: Callable[[Sentences], Features]) -> tuple[float, float]:
+        """Return tokens a second and accuracy in per cent."""
+        seconds = []
+        for _ in range(3):
+            began = time.perf_counter()
+            dev = vectors(self._dev)
+            seconds.append(time.perf_counter() - began)
+            if seconds[-1] > 5:
+                break
+        return len(dev) / min(seconds), classify(vectors(self._train), self._y, dev, self._y_dev, self._classes)
+
+
+def classify(X: Features, y: Any, X_dev: Features, y_dev: Any, classes: int, epochs: int = 12) -> float:
+    """Train two layers with 64 hidden units; return the best accuracy over the epochs."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    torch.set_num_threads(2)
+    scale = float(np.sqrt(X.shape[1]) / max(np.sqrt(np.mean(np.sum(X**2, axis=1))), 1e-9))
+    inputs, targets = torch.from_numpy(X * scale), torch.from_numpy(y)
+    dev = torch.from_numpy(X_dev * scale)
+    network = nn.Sequential(nn.Linear(X.shape[1], 64), nn.Tanh(), nn.Linear(64, classes))
+    optimiser = torch.optim.Adam(network.parameters(), lr=2e-3)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, epochs)
+    best = 0.0
+    for _ in range(epochs):
+        for batch in torch.randperm(len(inputs)).split(256):
+            optimiser.zero_grad()
+            nn.functional.cross_entropy(network(inputs[batch]), targets[batch]).backward()
+            optimiser.step()
+        schedule.step()
+        with torch.no_grad():
+            best = max(best, float(np.mean(network(dev).argmax(1).numpy() == y_dev)))
+    return 100 * best
+
+
+def read_conllu(path: Path) -> tuple[Sentences, list[str]]:
+    sentences: Sentences = [[]]
+    tags: list[str] = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not line:
+            sentences.append([])
+        elif not line.startswith("#"):
+            fields = line.split("\t")
+            if fields[0].isdigit():
+                sentences[-1].append(fields[1])
+                tags.append(fields[3])
+    return [sentence for sentence in sentences if sentence], tags
+
+
+def plot(rows: list[dict[str, Any]], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7, 4.5))
+    for family in dict.fromkeys(row["family"] for row in rows):
+        some = [row for row in rows if row["family"] == family]
+        x, y = [row["tokens_per_second"] for row in some], [row["accuracy"] for row in some]
+        axes.plot(x, y, "o-", label=family)
+        for row in some:
+            if family.startswith("textlds"):
+                label = row["name"].split(",")[0].removeprefix("textlds ")
+                axes.annotate(
+                    label, (row["tokens_per_second"], row["accuracy"]), xytext=(4, 4), textcoords="offset points"
+                )
+    axes.set(xscale="log", xlabel="tokens a second, one thread", ylabel="tagging accuracy, UPOS, %")
+    axes.grid(alpha=0.3, which="both")
+    axes.legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
+if __name__ == "__main__":
+    main()
