@@ -89,6 +89,17 @@ def test_an_error_in_the_block_leaves_the_old_folder(example, tmp_path, error):
     assert leftovers(tmp_path) == []
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux exchanges two names in one step")
+def test_overwriting_exchanges_two_names_in_one_step(example, tmp_path, monkeypatch):
+    def forbidden(source, target):
+        raise AssertionError("a rename: between two of them nothing would stand in the folder's place")
+
+    monkeypatch.setattr(storage.os, "replace", forbidden)
+    write_example(example, value=2.0, force=True)
+    assert value_of(example) == 2.0
+    assert leftovers(tmp_path) == []
+
+
 @pytest.mark.parametrize("failing", [1, 2])
 def test_an_error_while_folders_change_places_leaves_the_old_one(example, tmp_path, monkeypatch, failing):
     calls, replace = [], os.replace
@@ -99,6 +110,7 @@ def test_an_error_while_folders_change_places_leaves_the_old_one(example, tmp_pa
             raise KeyboardInterrupt
         replace(source, target)
 
+    monkeypatch.setattr(storage, "_exchange", lambda one, other: False)  # a system that takes two renames
     monkeypatch.setattr(storage.os, "replace", fails_once)
     with pytest.raises(KeyboardInterrupt):
         write_example(example, value=2.0, force=True)

@@ -67,3 +67,7 @@ class MissingExtraError(TextLDSError, ImportError):
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs an optional library. Install it with:  pip install 'textlds[{extra}]'")
+        self._arguments = feature, extra
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
+        return type(self), self._arguments  # an error of a worker process reaches its user

@@ -137,7 +137,7 @@ def fit(
     threads: int | None = None,
     progress: ProgressOption = False,
 ) -> TextLDS:
-    """Fit a model to counts. No corpus is needed, and the cost does not depend on its size.
+    """Fit a model to counts. No corpus is needed, and an iteration costs the same whatever its size.
 
     Args:
         counts: From :func:`textlds.count`.

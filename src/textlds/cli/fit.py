@@ -135,7 +135,7 @@ def command(
         ),
     ] = None,
 ) -> None:
-    """Fit a model to counts. Needs no corpus, and takes as long for a billion words as for a million.
+    """Fit a model to counts. Needs no corpus; an iteration costs the same whatever its size.
 
     The state of the work is kept in MODEL.checkpoint until the model is written; after an interruption, the same
     command with [bold]--resume[/bold] goes on from there and gives the same model.
