@@ -1,6 +1,6 @@
 """From counts to a model: the sketch against the full space, cost against the corpus, and gensim on the same text.
 
-    python benchmarks/learning.py TEXT [--sections spmm relaxation sketch train] [--threads 2] [--results FOLDER]
+    python -m benchmarks.learning TEXT [--sections spmm relaxation sketch train] [--threads 2] [--results FOLDER]
 
 spmm        sparse times dense on real counts (20M tokens, V = 50,000), float32 and float64, both directions: textlds
             and scipy, one thread
@@ -51,6 +51,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--tokens", type=float, default=20e6, help="size of the text for all but train")
     parser.add_argument("--epochs", type=int, default=5, help="of gensim")
+    parser.add_argument("--vocab-size", type=int, default=50_000, help="for all but train")
+    parser.add_argument("--state-size", type=int, default=100, help="for all but train")
     parser.add_argument("--results", type=Path, help="folder for learning.json and learning.png")
     arguments = parser.parse_args()
     results: dict[str, Any] = {"machine": f"{os.cpu_count()} cores, {platform.machine()}", "load": os.getloadavg()[0]}
@@ -85,11 +87,11 @@ def prefix(text: Path, tokens: float, folder: Path) -> Path:
     return path
 
 
-def counts_of(arguments: argparse.Namespace, folder: Path, vocab_size: int = 50_000) -> textlds.LagCounts:
-    path = folder / f"counts-{vocab_size}"
+def counts_of(arguments: argparse.Namespace, folder: Path) -> textlds.LagCounts:
+    path = folder / "counts"
     if not path.exists():
         text = prefix(arguments.text, arguments.tokens, folder)
-        textlds.count([text], vocab_size=vocab_size, workers=arguments.threads).save(path)
+        textlds.count([text], vocab_size=arguments.vocab_size, workers=arguments.threads).save(path)
     return textlds.LagCounts.load(path)
 
 
@@ -127,7 +129,7 @@ def one_spmm(matrix: Any, dtype: Any, width: int) -> dict[str, float]:
 
 def relaxation(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     counts = counts_of(arguments, folder)
-    settings = FitSettings(state_size=100)
+    settings = FitSettings(state_size=arguments.state_size)
     words = word_moments(counts.unigrams, counts.lags, threads=arguments.threads)
     size = settings.sketch_size(len(counts.vocabulary)) or len(counts.vocabulary)
     results: dict[str, Any] = {}
@@ -170,7 +172,11 @@ def sketch(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     for compression in ("auto", "none"):
         model, facts = timed(
             lambda compression=compression: textlds.fit(
-                counts, state_size=100, iterations=50, compression=compression, threads=arguments.threads
+                counts,
+                state_size=arguments.state_size,
+                iterations=50,
+                compression=compression,
+                threads=arguments.threads,
             )
         )
         history = model.history
@@ -188,9 +194,7 @@ def sketch(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
 def train(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     results: dict[str, Any] = {"threads": arguments.threads, "textlds": []}
     everything = arguments.text.stat().st_size / BYTES_A_TOKEN
-    for tokens in (5e6, 20e6, everything):
-        if tokens > everything:
-            continue
+    for tokens in (*(size for size in (5e6, 20e6) if size < everything), everything):
         text = prefix(arguments.text, tokens, folder) if tokens < everything else arguments.text
         command = [
             sys.executable,
@@ -217,14 +221,18 @@ def train(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
         }
         show("textlds train", facts)
         results["textlds"].append(facts)
-    results["gensim"] = gensim(arguments)
     last = results["textlds"][-1]
-    results["ratio"] = results["gensim"]["seconds"] / last["seconds"]
-    results["cpu_ratio"] = results["gensim"]["cpu_seconds"] / last["cpu_seconds"]
-    show("gensim / textlds train", {"wall": results["ratio"], "processor": results["cpu_ratio"]})
     if len(results["textlds"]) > 2:
         results["learning growth"] = last["learning seconds"] / results["textlds"][1]["learning seconds"]
         show("learning part, all of the text / 20M tokens", {"ratio": results["learning growth"]})
+    try:
+        results["gensim"] = gensim(arguments)
+    except ImportError:
+        print("  gensim: not installed")
+        return results
+    results["ratio"] = results["gensim"]["seconds"] / last["seconds"]
+    results["cpu_ratio"] = results["gensim"]["cpu_seconds"] / last["cpu_seconds"]
+    show("gensim / textlds train", {"wall": results["ratio"], "processor": results["cpu_ratio"]})
     return results
 
 
@@ -259,7 +267,8 @@ def plot(results: dict[str, Any], path: Path) -> None:
     figure, axes = plt.subplots(figsize=(6, 4))
     axes.plot(tokens, [row["seconds"] for row in results["textlds"]], "o-", label="textlds train, raw text to model")
     axes.plot(tokens, [row["learning seconds"] for row in results["textlds"]], "s-", label="its learning part")
-    axes.plot(tokens[-1:], [results["gensim"]["seconds"]], "^", label="gensim CBOW, 5 epochs")
+    if "gensim" in results:
+        axes.plot(tokens[-1:], [results["gensim"]["seconds"]], "^", label="gensim CBOW, 5 epochs")
     axes.set(xlabel="million tokens", ylabel="seconds", xscale="log", yscale="log")
     axes.set_title(f"V = 100,000, h = 200, {results['threads']} threads")
     axes.grid(alpha=0.3, which="both")

@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("--wikipedia", type=Path, required=True)
     parser.add_argument("--tokens", type=float, default=20e6)
     parser.add_argument("--iterations", type=int, default=100, help="of EM on the Penn Treebank")
+    parser.add_argument("--state-sizes", type=int, nargs=2, default=(50, 100), help="Penn Treebank, Wikipedia")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--results", type=Path, required=True)
     arguments = parser.parse_args()
@@ -65,7 +66,7 @@ def ptb(arguments: argparse.Namespace) -> dict[str, Any]:
     for start in ("subspace", "random"):
         model = textlds.fit(
             counts,
-            state_size=50,
+            state_size=arguments.state_sizes[0],
             iterations=arguments.iterations,
             pseudocount=200,
             start=start,  # type: ignore[arg-type]
@@ -85,14 +86,17 @@ def wikipedia(arguments: argparse.Namespace) -> dict[str, Any]:
     began = time.perf_counter()
     counts = textlds.count(texts=lines.splitlines(), vocab_size=50_000, workers=arguments.threads)
     results: dict[str, Any] = {"tokens": int(counts.tokens), "count_seconds": time.perf_counter() - began}
-    model = textlds.fit(counts, state_size=100, threads=arguments.threads)
-    start = textlds.fit(counts, state_size=100, iterations=0, threads=arguments.threads)
+    size = arguments.state_sizes[1]
+    model = textlds.fit(counts, state_size=size, threads=arguments.threads)
+    start = textlds.fit(counts, state_size=size, iterations=0, threads=arguments.threads)
     results["fit_seconds"] = model.history.seconds[-1]
-    results["sketch_loss"] = model.history.settings["sketch_loss"]
+    results["sketch_loss"] = model.history.settings.get("sketch_loss", 0.0)
     results["curve"] = [model.history.start, *model.history.log_likelihood]
     results["dynamics"], results["dynamics of subspace identification alone"] = table(model), table(start)
     results["similar"] = {word: words(model.similar(word, n=8)) for word in WORDS if word in model.vocabulary}
-    results["in context"] = [[w, text, words(model.similar(w, context=text, n=8))] for w, text in CONTEXTS]
+    results["in context"] = [
+        [w, text, words(model.similar(w, context=text, n=8))] for w, text in CONTEXTS if w in model.vocabulary
+    ]
     sentences = lines.splitlines()[:3000]
     began = time.perf_counter()
     tokens = sum(len(sentence) for sentence in model.embed(sentences, threads=arguments.threads))

@@ -141,7 +141,7 @@ def _contexts(show: _Show, model: TextLDS) -> None:
 def _transitions(show: _Show, model: TextLDS) -> None:
     show.step(
         "Transitions",
-        "The state moves as the text goes on. Three of its strongest transitions, as words likely before and after:",
+        "The state moves as the text goes on. Three of its transitions, as words likely before and after:",
     )
     readable = sorted(model.dynamics(24, words=6), key=_strange_words)[:3]  # sorted() keeps equal ones by strength
     show.pairs([(" ".join(pair.source), " ".join(pair.target)) for pair in readable], arrow=True)

@@ -63,7 +63,7 @@ def solve_riccati(A: Matrix, R: Matrix, Q: Matrix, *, tolerance: float = 1e-14) 
     raise ConvergenceError("the Riccati equation of the steady-state filter did not converge")
 
 
-def solve_generalised_lyapunov(F: Matrix, E: Matrix, U: Matrix, S: Matrix, *, tolerance: float = 1e-13) -> Matrix:
+def solve_generalised_lyapunov(F: Matrix, E: Matrix, U: Matrix, S: Matrix, *, tolerance: float = 1e-11) -> Matrix:
     """Solve X = F X Fᵀ + E X Uᵀ + U X Eᵀ + S for symmetric S, where E and U are a small correction.
 
     With L the solution operator of the Lyapunov equation of F, X − L(E X Uᵀ + U X Eᵀ) = L(S): the identity plus a

@@ -1,0 +1,110 @@
+"""Put the measured figures into the README: the table between its two markers is made from docs/results/*.json.
+
+python -m benchmarks.figures
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "docs" / "results"
+BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
+
+
+def main() -> None:
+    rows = [*counting(), *learning(), *inference()]
+    table = ["| what | textlds | next to | script |", "|---|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
+    pictures = [
+        f"![{title}](docs/results/{name}.png)"
+        for name, title in (("tradeoff", "Tagging accuracy against speed"), ("learning", "Training time"))
+        if (RESULTS / f"{name}.png").exists()
+    ]
+    readme = ROOT / "README.md"
+    before, _, rest = readme.read_text(encoding="utf-8").partition(BEGIN)
+    after = rest.partition(END)[2] if END in rest else rest
+    block = "\n\n".join([BEGIN, "\n".join(table), *pictures, END])
+    readme.write_text(before + block + after, encoding="utf-8")
+    print("\n".join(table))
+
+
+def load(name: str) -> dict[str, Any]:
+    path = RESULTS / f"{name}.json"
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return content
+
+
+def counting() -> list[tuple[str, str, str, str]]:
+    found, rows = load("counting"), []
+    if "kernel" in found:
+        rate = found["kernel"]["textlds, 1 thread"]["rate"] / 1e6
+        ratio = found["kernel"]["ratio_to_scipy"]
+        rows.append(
+            ("counting, token·lags/s, one thread", f"{rate:.0f} M", f"{ratio:.1f} x scipy coo→csr", "`counting.py`")
+        )
+    if "gensim" in found:
+        both = found["gensim"]["2 threads"]
+        seconds = both["textlds count"]["seconds"]
+        rows.append(
+            (
+                f"raw text to counts on disk, {both['textlds count']['tokens'] / 1e6:.0f}M tokens, two threads",
+                f"{seconds:.1f} s",
+                f"{both['ratio']:.1f} x one epoch of gensim's CBOW",
+                "`counting.py`",
+            )
+        )
+    return rows
+
+
+def learning() -> list[tuple[str, str, str, str]]:
+    found, rows = load("learning"), []
+    if "sketch" in found:
+        rows.append(
+            (
+                "counts to model, 20M tokens, V = 50,000, h = 100, 50 iterations, two threads",
+                f"{found['sketch']['auto']['seconds']:.0f} s",
+                f"{found['sketch']['ratio']:.1f} x EM in the full space",
+                "`learning.py`",
+            )
+        )
+    if "train" in found:
+        last = found["train"]["textlds"][-1]
+        rows.append(
+            (
+                f"raw text to model, {last['tokens'] / 1e6:.0f}M tokens, V = 100,000, h = 200, two threads",
+                f"{last['seconds']:.0f} s",
+                f"{found['train']['ratio']:.1f} x gensim's CBOW, five epochs",
+                "`learning.py`",
+            )
+        )
+    return rows
+
+
+def inference() -> list[tuple[str, str, str, str]]:
+    found, rows = load("inference"), []
+    if "textlds" in found:
+        own, peers = found["textlds"], found["peers"]
+        raw = own["from raw text, 1 thread"]
+        others = ", ".join(f"{name} {rate:,.0f}" for name, rate in peers.items())
+        rows += [
+            (
+                "tokens/s, smoothed vectors from token ids, h = 200, one thread",
+                f"{own['from ids, float32, 1 thread']:,.0f}",
+                "",
+                "`inference.py`",
+            ),
+            ("tokens/s from raw text, one thread", f"{raw:,.0f}", others, "`inference.py`"),
+            (
+                "one sentence of 20 tokens",
+                f"{own['one sentence of 20 tokens, microseconds']:.0f} µs",
+                "",
+                "`inference.py`",
+            ),
+        ]
+    return rows
+
+
+if __name__ == "__main__":
+    main()

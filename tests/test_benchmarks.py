@@ -1,0 +1,101 @@
+"""The benchmarks run from end to end on small text; what they measure there means nothing."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    """A text of a few thousand lines with Zipfian words, some grammar, and the words that the studies ask for."""
+    rng = np.random.default_rng(0)
+    nouns = ["river", "bank", "Paris", "friend", "rates", *(f"noun{chr(97 + i)}" for i in range(26))]
+    verbs = ["raised", "sat", "born", *(f"verb{chr(97 + i)}" for i in range(26))]
+    weights = {len(words): 1 / np.arange(1, len(words) + 1) for words in (nouns, verbs)}
+
+    def pick(words):
+        return str(rng.choice(words, p=weights[len(words)] / weights[len(words)].sum()))
+
+    lines = []
+    for _ in range(1500):
+        clauses = [f"the {pick(nouns)} {pick(verbs)} {rng.choice(['a', 'its'])} {pick(nouns)}" for _ in range(3)]
+        lines.append(". ".join(clauses) + ".")
+    path = tmp_path_factory.mktemp("text") / "text.txt"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """Run a benchmark's main() with arguments; returns the JSON it wrote."""
+
+    def main(name, *arguments):
+        monkeypatch.syspath_prepend(str(ROOT))
+        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments), "--results", str(tmp_path)])
+        importlib.import_module(f"benchmarks.{name}").main()
+        return json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
+
+    return main
+
+
+def test_learning(run, text, tmp_path):
+    options = ("--vocab-size", 50, "--state-size", 4, "--threads", 1)
+    found = run("learning", text, "--sections", "spmm", "relaxation", "sketch", *options)
+    assert found["spmm"]["float32, 128 columns"]["textlds M X GFlop/s"] > 0
+    for goal in ("50", "100"):
+        assert found["relaxation"][goal]["least gain"] >= 0
+    assert found["sketch"]["none"]["log-likelihood"] == pytest.approx(
+        found["sketch"]["auto"]["log-likelihood"], rel=0.2
+    )
+
+
+def test_inference(run, text, tmp_path, monkeypatch):
+    import textlds
+
+    model = textlds.train(text, state_size=4, iterations=2, vocab_size=60)
+    model.save(tmp_path / "model")
+    monkeypatch.setitem(sys.modules, "gensim.models", None)  # the peers are not what is tested here
+    monkeypatch.setitem(sys.modules, "model2vec", None)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    found = run("inference", text, "--model", tmp_path / "model", "--sentences", 300)
+    assert found["peers"] == {}
+    assert found["textlds"]["from raw text, 1 thread"] > 0
+    assert set(found["growth"]) == {"50", "100", "200", "400"}
+
+
+def test_records(run, text, tmp_path):
+    found = run(
+        "records", "--ptb", text, "--ptb-held-out", text, "--wikipedia", text,
+        "--iterations", 8, "--state-sizes", 4, 4, "--threads", 1,
+    )  # fmt: skip
+    assert len(found["ptb"]["curves"]["random"]) == 9
+    assert np.min(np.diff(found["ptb"]["curves"]["subspace"])) > -1e-9
+    page = (tmp_path / "records.md").read_text(encoding="utf-8")
+    assert "| σ | from | to |" in page
+    assert (tmp_path / "records.png").stat().st_size > 10_000
+
+
+def test_tradeoff(run, text, tmp_path, monkeypatch):
+    pytest.importorskip("torch", reason="the classifier of this study needs torch")
+    pytest.importorskip("gensim", reason="this study compares with gensim")
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    lines = text.read_text(encoding="utf-8").splitlines()[:200]
+    rows = []
+    for line in lines:
+        tokens = line.replace(".", " .").split()
+        rows += [f"{i}\t{token}\t_\t{'VERB' if token.startswith('verb') else 'X'}" for i, token in enumerate(tokens, 1)]
+        rows.append("")
+    treebank = tmp_path / "small.conllu"
+    treebank.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    options = ("--sizes", 4, "--iterations", 3, "--epochs", 1, "--vocab-size", 60)
+    found = run("tradeoff", text, "--train", treebank, "--dev", treebank, *options)
+    assert {row["family"] for row in found["rows"]} >= {"word2vec", "textlds, state"}
+    assert all(row["accuracy"] > 60 for row in found["rows"])
