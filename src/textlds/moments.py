@@ -91,15 +91,13 @@ class LagOperator:
 
     def matmat(self, X: Panel) -> Panel:
         """Return Ψ_k X: one sparse product."""
-        return self._product(self.counts, self.U, self.V, X)
+        left = self.scale * self.whitening
+        return self.counts.scaled_matmat(X, left, self.whitening, left[:, None] * self.U, self.V)
 
     def rmatmat(self, X: Panel) -> Panel:
         """Return Ψ_kᵀ X: one sparse product with the transpose."""
-        return self._product(self.counts.transpose(), self.V, self.U, X)
-
-    def _product(self, counts: SparseMatrix, U: Matrix, V: Matrix, X: Panel) -> Panel:
         left = self.scale * self.whitening
-        return counts.scaled_matmat(X, left, self.whitening, left[:, None] * U, V)
+        return self.counts.scaled_rmatmat(X, left, self.whitening, left[:, None] * self.V, self.U)
 
     def to_dense(self) -> Matrix:
         """Return Ψ_k as an array; for small V only."""
@@ -160,16 +158,16 @@ def word_moments(
     threads = check_threads(threads)
     operators = []
     for k, matrix in enumerate(lags, start=1):
-        pairs = float(matrix.sum(dtype=np.float64))
+        counts = SparseMatrix.from_scipy(matrix, threads=threads)
+        a, b = counts.marginals()
+        pairs = float(a.sum())
         if k == 1 and pairs <= 0:
             raise CountsError(
                 "no two words stand side by side in these counts: every line holds a single word. "
                 "Count with boundaries='none' or 'document'."
             )
-        a = np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel()
-        b = np.asarray(matrix.sum(axis=0, dtype=np.float64)).ravel()
         U = np.stack([a - pairs / 2 * f, f], axis=1)
         V = np.stack([f, b - pairs / 2 * f], axis=1)
-        operators.append(LagOperator(SparseMatrix.from_scipy(matrix, threads=threads), scale, whitening, U, V))
+        operators.append(LagOperator(counts, scale, whitening, U, V))
     rank = int(np.count_nonzero(root)) - 1
     return WordMoments(tuple(operators), root, rank, frequencies, kappa, tokens)

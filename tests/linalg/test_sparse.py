@@ -52,6 +52,35 @@ def test_scaled_product_is_that_of_the_twin(panel, width):
     np.testing.assert_array_equal(X, before)
 
 
+@pytest.mark.parametrize("panel", [np.float32, np.float64])
+def test_few_columns_are_scattered_to_what_the_transpose_gathers(panel):
+    matrix = counts_matrix(2)
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((40, 5)).astype(panel)
+    left, right = rng.standard_normal(30), rng.standard_normal(40)
+    U, V = rng.standard_normal((30, 2)), rng.standard_normal((40, 2))
+    M = SparseMatrix.from_scipy(matrix)
+    scattered = M.scaled_rmatmat(X, left, right, U, V)
+    assert not M._transpose
+    M.transpose()
+    gathered = M.scaled_rmatmat(X, left, right, U, V)
+    transposed = sp.csr_array(matrix.T.tocsr())
+    arrays = transposed.indptr, transposed.indices, transposed.data
+    expected = np.array(scaled_twin(*arrays, X, left, right, U, V))
+    for found in (scattered, gathered):
+        assert found.dtype == panel
+        tolerance = 1e-12 if panel is np.float64 else 3e-6
+        assert np.max(np.abs(found - expected)) <= tolerance * np.max(np.abs(expected))
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.int64, np.float64])
+def test_marginals_are_sums(dtype):
+    matrix = counts_matrix(4, dtype=dtype)
+    rows, columns = SparseMatrix.from_scipy(matrix).marginals()
+    np.testing.assert_array_equal(rows, matrix.toarray().sum(axis=1))
+    np.testing.assert_array_equal(columns, matrix.toarray().sum(axis=0))
+
+
 def test_transpose_is_that_of_the_twin():
     matrix = counts_matrix(3)
     M = SparseMatrix.from_scipy(matrix)

@@ -78,8 +78,8 @@ def sketch(
     """
     near = moments.lags[:_BASIS_LAGS]
     panel = rng.standard_normal((moments.size, size), dtype=np.float32)
-    basis = _orthonormal(_sample(near, panel, rng, on_product), moments.null, threads)
-    basis = _orthonormal(_power(near, basis, on_product), moments.null, threads)
+    basis = _orthonormal(_sample(near, panel, rng, on_product), moments.null, threads, passes=1)
+    basis = _orthonormal(_power(near, basis, on_product), moments.null, threads, passes=2)
     small = []
     for lag in moments.lags:
         small.append(DenseOperator(_gram(basis, lag.matmat(basis), threads)))
@@ -144,13 +144,13 @@ def _power(lags: Sequence[Operator], basis: Basis, on_product: Callable[[], None
     return total
 
 
-def _orthonormal(panel: Basis, null: Vector | None, threads: int) -> Basis:
+def _orthonormal(panel: Basis, null: Vector | None, threads: int, *, passes: int) -> Basis:
     """Return an orthonormal basis of the panel's range, orthogonal to the null direction.
 
-    By the eigenvectors of its Gram matrix, twice (the second time repairs what float32 lost): two tall products, where
-    Householder QR would run at a fraction of their speed.
+    By the eigenvectors of its Gram matrix: two tall products a pass, where Householder QR would run at a fraction of
+    their speed. A second pass repairs what float32 lost in the first.
     """
-    for _ in range(2):
+    for _ in range(passes):
         if null is not None:
             direction = null.astype(np.float32)
             panel -= np.outer(direction, direction @ panel)

@@ -23,6 +23,7 @@ from textlds.linalg.types import Matrix, Vector
 Panel = TypeVar("Panel", NDArray[np.float32], NDArray[np.float64])
 
 _BLOCK_BYTES = 512  # of a row of the panel: 128 columns of float32, 64 of float64
+_FEW = 32  # columns of a panel that are scattered rather than gathered through a transpose
 _PARTS_PER_THREAD = 8  # rows differ by orders of magnitude in length: small parts keep the threads level
 
 
@@ -89,6 +90,24 @@ class SparseMatrix:
         """Return Mᵀ X."""
         return self.transpose().matmat(X)
 
+    def scaled_rmatmat(self, X: Panel, left: Vector, right: Vector, U: Matrix, V: Matrix) -> Panel:
+        """Return (diag(left) Mᵀ − U Vᵀ) diag(right) X; U and V belong to the transpose.
+
+        A few columns are scattered, on one thread, where building the transpose would take longer than the product.
+        """
+        if self._transpose or X.shape[1] > _FEW:
+            return self.transpose().scaled_matmat(X, left, right, U, V)
+        scaled = X * right[:, None].astype(X.dtype)
+        out = np.zeros((self.columns, X.shape[1]), X.dtype)
+        _scatter(self.indptr, self.indices, self.data, scaled, out)
+        return left[:, None].astype(X.dtype) * out - U.astype(X.dtype) @ (V.astype(X.dtype).T @ scaled)
+
+    def marginals(self) -> tuple[Vector, Vector]:
+        """Return the sums of the rows and of the columns."""
+        rows, columns = np.zeros(self.shape[0]), np.zeros(self.columns)
+        _add_up(self.indptr, self.indices, self.data, rows, columns)
+        return rows, columns
+
     def _parts(self) -> list[tuple[int, int]]:
         """Cut the rows into runs of about the same number of entries."""
         pieces = 1 if self.threads == 1 else self.threads * _PARTS_PER_THREAD
@@ -132,6 +151,30 @@ def _gather(indptr, indices, data, X, left, U, R, out, column, rows):  # type: i
         for k in range(len(R)):
             for c in range(width):
                 row[c] -= U[i, k] * R[k, c]
+
+
+@kernel_fma
+def _scatter(indptr, indices, data, X, out):  # type: ignore[no-untyped-def]
+    """Add data[p] X[i] to out[indices[p]] for every entry p of every row i."""
+    width = X.shape[1]
+    for i in range(len(indptr) - 1):
+        x = X[i]
+        for p in range(indptr[i], indptr[i + 1]):
+            v, row = X.dtype.type(data[p]), out[indices[p]]
+            for c in range(width):
+                row[c] += v * x[c]
+
+
+@kernel
+def _add_up(indptr, indices, data, rows, columns):  # type: ignore[no-untyped-def]
+    """Add every entry to the sum of its row and of its column."""
+    for i in range(len(indptr) - 1):
+        total = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            v = np.float64(data[p])
+            total += v
+            columns[indices[p]] += v
+        rows[i] += total
 
 
 @kernel
