@@ -270,8 +270,11 @@ def plot(results: dict[str, Any], path: Path) -> None:
     if "gensim" in results:
         axes.plot(tokens[-1:], [results["gensim"]["seconds"]], "^", label="gensim CBOW, 5 epochs")
     axes.set(xlabel="million tokens", ylabel="seconds", xscale="log", yscale="log")
+    axes.set_xticks(tokens, [f"{size:.0f}" for size in tokens])
+    axes.set_yticks([50, 100, 200, 400], ["50", "100", "200", "400"])
+    axes.minorticks_off()
     axes.set_title(f"V = 100,000, h = 200, {results['threads']} threads")
-    axes.grid(alpha=0.3, which="both")
+    axes.grid(alpha=0.3)
     axes.legend()
     figure.tight_layout()
     figure.savefig(path, dpi=120)
