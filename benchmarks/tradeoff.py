@@ -42,12 +42,11 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=30)
     parser.add_argument("--epochs", type=int, default=5, help="of word2vec")
     parser.add_argument("--threads", type=int, default=2, help="for training; vectors are made on one")
+    parser.add_argument("--only", choices=("all", "transformer"), default="all", help="what to measure (again)")
     parser.add_argument("--results", type=Path, help="folder for tradeoff.json and tradeoff.png")
     arguments = parser.parse_args()
     print(f"{os.cpu_count()} cores, {platform.machine()}, load {os.getloadavg()[0]:.1f}")
     tagging = Tagging(arguments.train, arguments.dev)
-    part = arguments.text.open("rb").read(int(arguments.tokens * BYTES_A_TOKEN)).decode("utf-8", "ignore").splitlines()
-    counts = textlds.count(texts=part, vocab_size=arguments.vocab_size, workers=arguments.threads)
     rows: list[dict[str, Any]] = []
 
     def measure(name: str, family: str, vectors: Callable[[Sentences], Features]) -> None:
@@ -55,22 +54,39 @@ def main() -> None:
         rows.append({"name": name, "family": family, "tokens_per_second": rate, "accuracy": accuracy})
         print(f"  {name:<36} {rate:>12,.0f} tokens/s   {accuracy:6.2f} %", flush=True)
 
-    for size in arguments.sizes:
-        model = textlds.fit(counts, state_size=size, iterations=arguments.iterations, threads=arguments.threads)
-        for parts in (("state",), ("left", "word", "right")):
-            measure(f"textlds {size}, {' + '.join(parts)}", f"textlds, {' + '.join(parts)}", embedder(model, parts))
-    word_vectors(arguments, counts, part, measure)
+    if arguments.only == "all":
+        learnt(arguments, measure)
     try:
         transformer = Transformer()
         measure("transformer", "transformer", lambda sentences: transformer.vectors(sentences))
     except ImportError as error:
         print(f"  transformer: not installed ({error.name})")
     if arguments.results:
-        arguments.results.mkdir(parents=True, exist_ok=True)
-        settings = {key: str(value) for key, value in vars(arguments).items() if key in SETTINGS}
-        content = {"settings": settings, "rows": rows}
-        (arguments.results / "tradeoff.json").write_text(json.dumps(content, indent=1) + "\n")
-        plot(rows, arguments.results / "tradeoff.png")
+        write(rows, arguments)
+
+
+def learnt(arguments: argparse.Namespace, measure: Callable[..., None]) -> None:
+    """Measure what learns from the text: textlds and word2vec."""
+    part = arguments.text.open("rb").read(int(arguments.tokens * BYTES_A_TOKEN)).decode("utf-8", "ignore").splitlines()
+    counts = textlds.count(texts=part, vocab_size=arguments.vocab_size, workers=arguments.threads)
+    for size in arguments.sizes:
+        model = textlds.fit(counts, state_size=size, iterations=arguments.iterations, threads=arguments.threads)
+        for parts in (("state",), ("left", "word", "right")):
+            measure(f"textlds {size}, {' + '.join(parts)}", f"textlds, {' + '.join(parts)}", embedder(model, parts))
+    word_vectors(arguments, counts, part, measure)
+
+
+def write(rows: list[dict[str, Any]], arguments: argparse.Namespace) -> None:
+    """Write the rows, those measured before and not again included."""
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    path = arguments.results / "tradeoff.json"
+    settings = {key: str(value) for key, value in vars(arguments).items() if key in SETTINGS}
+    if arguments.only != "all" and path.exists():
+        before = json.loads(path.read_text(encoding="utf-8"))
+        names = {row["name"] for row in rows}
+        rows, settings = [row for row in before["rows"] if row["name"] not in names] + rows, before["settings"]
+    path.write_text(json.dumps({"settings": settings, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+    plot(rows, arguments.results / "tradeoff.png")
 
 
 SETTINGS = ("tokens", "vocab_size", "sizes", "iterations", "epochs", "threads")
