@@ -23,7 +23,7 @@ from textlds.linalg.types import Matrix, Vector
 Panel = TypeVar("Panel", NDArray[np.float32], NDArray[np.float64])
 
 _BLOCK_BYTES = 512  # of a row of the panel: 128 columns of float32, 64 of float64
-_FEW = 32  # columns of a panel that are scattered rather than gathered through a transpose
+_FEW = 16  # columns of a panel that are scattered rather than gathered through a transpose
 _PARTS_PER_THREAD = 8  # rows differ by orders of magnitude in length: small parts keep the threads level
 
 
@@ -93,9 +93,10 @@ class SparseMatrix:
     def scaled_rmatmat(self, X: Panel, left: Vector, right: Vector, U: Matrix, V: Matrix) -> Panel:
         """Return (diag(left) Mᵀ − U Vᵀ) diag(right) X; U and V belong to the transpose.
 
-        A few columns are scattered, on one thread, where building the transpose would take longer than the product.
+        A few columns are scattered, on one thread, where building the transpose would take longer than the product. The
+        panel alone decides which way, not what was computed before: the same panel gives the same bits.
         """
-        if self._transpose or X.shape[1] > _FEW:
+        if X.shape[1] > _FEW:
             return self.transpose().scaled_matmat(X, left, right, U, V)
         scaled = X * right[:, None].astype(X.dtype)
         out = np.zeros((self.columns, X.shape[1]), X.dtype)
