@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import platform
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +28,7 @@ import numpy as np
 
 import textlds
 from benchmarks.peers import Transformer
+from benchmarks.texts import first_lines
 from textlds.model.engine import sequence_starts
 
 
@@ -59,10 +59,8 @@ def main() -> None:
 def a_model(arguments: argparse.Namespace) -> textlds.TextLDS:
     if arguments.model:
         return textlds.load(arguments.model)
-    with tempfile.TemporaryDirectory() as folder:
-        part = Path(folder) / "part.txt"
-        part.write_bytes(arguments.text.open("rb").read(27_000_000).rpartition(b"\n")[0])
-        return textlds.train(part, state_size=arguments.state_size, iterations=10, vocab_size=50_000)
+    lines = first_lines(arguments.text, 5e6)
+    return textlds.train(texts=lines, state_size=arguments.state_size, iterations=10, vocab_size=50_000)
 
 
 def some_sentences(text: Path, n: int) -> list[str]:

@@ -32,6 +32,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import textlds
+from benchmarks.texts import BYTES_A_TOKEN, first_bytes
 from textlds.fitting import FitSettings, make_sketch
 from textlds.learn import em
 from textlds.learn.ssid import subspace_identification
@@ -41,7 +42,6 @@ from textlds.moments import word_moments
 from textlds.progress import SilentProgress
 
 SECTIONS = ("spmm", "relaxation", "sketch", "train")
-BYTES_A_TOKEN = 5.32  # of English Wikipedia
 
 
 def main() -> None:
@@ -81,9 +81,7 @@ def prefix(text: Path, tokens: float, folder: Path) -> Path:
     """Return a file with about so many tokens of the text, whole lines."""
     path = folder / f"{int(tokens)}.txt"
     if not path.exists():
-        with text.open("rb") as source, path.open("wb") as target:
-            target.write(source.read(int(tokens * BYTES_A_TOKEN)))
-            target.write(source.readline())
+        path.write_bytes(first_bytes(text, tokens))
     return path
 
 

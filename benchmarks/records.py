@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import textlds
+from benchmarks.texts import first_lines
 
-BYTES_A_TOKEN = 5.32  # of English Wikipedia
 WORDS = ("river", "bank", "quickly", "Paris", "1990s", "who", "blue", "therefore")
 CONTEXTS = (
     ("bank", "He sat on the bank of the river ."),
@@ -82,9 +82,9 @@ def ptb(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def wikipedia(arguments: argparse.Namespace) -> dict[str, Any]:
-    lines = arguments.wikipedia.open("rb").read(int(arguments.tokens * BYTES_A_TOKEN)).decode("utf-8", "ignore")
+    lines = first_lines(arguments.wikipedia, arguments.tokens)
     began = time.perf_counter()
-    counts = textlds.count(texts=lines.splitlines(), vocab_size=50_000, workers=arguments.threads)
+    counts = textlds.count(texts=lines, vocab_size=50_000, workers=arguments.threads)
     results: dict[str, Any] = {"tokens": int(counts.tokens), "count_seconds": time.perf_counter() - began}
     size = arguments.state_sizes[1]
     model = textlds.fit(counts, state_size=size, threads=arguments.threads)
@@ -97,7 +97,7 @@ def wikipedia(arguments: argparse.Namespace) -> dict[str, Any]:
     results["in context"] = [
         [w, text, words(model.similar(w, context=text, n=8))] for w, text in CONTEXTS if w in model.vocabulary
     ]
-    sentences = lines.splitlines()[:3000]
+    sentences = lines[:3000]
     began = time.perf_counter()
     tokens = sum(len(sentence) for sentence in model.embed(sentences, threads=arguments.threads))
     results["embed_rate"] = tokens / (time.perf_counter() - began)

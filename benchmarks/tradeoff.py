@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 import textlds
 from benchmarks.peers import Transformer, train_word2vec, with_neighbours
+from benchmarks.texts import first_lines
 
-BYTES_A_TOKEN = 5.32  # of English Wikipedia
 Sentences = list[list[str]]
 Features = NDArray[np.float32]
 
@@ -67,7 +67,7 @@ def main() -> None:
 
 def learnt(arguments: argparse.Namespace, measure: Callable[..., None]) -> None:
     """Measure what learns from the text: textlds and word2vec."""
-    part = arguments.text.open("rb").read(int(arguments.tokens * BYTES_A_TOKEN)).decode("utf-8", "ignore").splitlines()
+    part = first_lines(arguments.text, arguments.tokens)
     counts = textlds.count(texts=part, vocab_size=arguments.vocab_size, workers=arguments.threads)
     for size in arguments.sizes:
         model = textlds.fit(counts, state_size=size, iterations=arguments.iterations, threads=arguments.threads)
