@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint format docs clean
+.PHONY: demo test lint format clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:

@@ -34,6 +34,28 @@ def test_the_score_decides(counts):
     assert found.model.state_size == 2
 
 
+def test_settings_that_are_the_same_for_all(counts):
+    found = textlds.select(counts, {"iterations": [1, 2]}, settings={"state_size": 3, "noise": "spherical"})
+    assert found.model.state_size == 3
+    assert found.model.params.noise.kind == "spherical"
+    assert found.model.history.settings["iterations"] == found.best.settings["iterations"]
+
+
+def test_trials_on_a_shared_sketch_can_be_made_again(counts):
+    grid = {"state_size": [2, 4], "compression": ["auto", 10], "iterations": [2]}
+    for trial in textlds.select(counts, grid).trials:
+        again = textlds.fit(counts, **trial.settings)
+        assert trial.log_likelihood == again.history.log_likelihood[-1]
+
+
+def test_measures_that_cannot_rank(counts):
+    grid = {"state_size": [2], "iterations": [1]}
+    with pytest.raises(ArgumentError, match="cannot be ranked"):
+        textlds.select(counts, grid, score=lambda model: float("nan"))
+    with pytest.raises(ArgumentError, match="no text"):
+        textlds.select(counts, grid, held_out=[])
+
+
 def test_a_sketch_is_made_once_for_each_pseudocount(counts, monkeypatch):
     made = []
     real = textlds.selecting.make_sketch
@@ -47,12 +69,15 @@ def test_a_sketch_is_made_once_for_each_pseudocount(counts, monkeypatch):
 @pytest.mark.parametrize(
     ("grid", "message"),
     [
-        ({"state": [1]}, "not a setting of fit"),
+        ({"state": [1]}, "not a setting to choose"),
         ({"state_size": 5}, "give a list"),
         ({"state_size": []}, "give a list"),
         ({"noise": "full"}, "give a list"),
         ({"pseudocount": [1, 2]}, "Give a score"),
         ({"state_size": [0]}, "at least 1"),
+        ({"tolerance": [0.1]}, "not a setting to choose"),
+        ({"iterations": [1, "x"]}, "whole number"),
+        ({"ssid_whitened": ["false"]}, "True or False"),
     ],
 )
 def test_grids_that_make_no_sense(counts, grid, message):

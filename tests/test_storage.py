@@ -89,6 +89,20 @@ def test_an_error_in_the_block_leaves_the_old_folder(example, tmp_path, error):
     assert leftovers(tmp_path) == []
 
 
+def test_what_others_wrote_is_never_overwritten(tmp_path):
+    theirs = tmp_path / "bert"
+    theirs.mkdir()
+    (theirs / "config.json").write_text('{"model_type": "bert"}')
+    file = tmp_path / "thesis.txt"
+    file.write_text("years of work")
+    for path in (theirs, file):
+        with pytest.raises(OutputExistsError):
+            write_example(path, force=True)
+    assert (theirs / "config.json").exists()
+    assert file.read_text() == "years of work"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bert", "thesis.txt"]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux exchanges two names in one step")
 def test_overwriting_exchanges_two_names_in_one_step(example, tmp_path, monkeypatch):
     def forbidden(source, target):
@@ -215,11 +229,9 @@ def test_force_does_not_overwrite_a_folder_that_is_not_ours(tmp_path):
     assert (tmp_path / "home" / "thesis.tex").read_text() == "years of work"
 
 
-def test_force_overwrites_an_empty_folder_and_a_file(tmp_path):
+def test_force_overwrites_an_empty_folder(tmp_path):
     (tmp_path / "empty").mkdir()
-    (tmp_path / "file").write_text("")
     assert value_of(write_example(tmp_path / "empty", force=True)) == 1.0
-    assert value_of(write_example(tmp_path / "file", force=True)) == 1.0
 
 
 def test_a_new_path_is_accepted(tmp_path):

@@ -59,6 +59,8 @@ class FitSettings:
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
                 raise ArgumentError(f"{name}={value!r} must be a whole number of at least {least}.")
+        if not isinstance(self.ssid_whitened, bool):
+            raise ArgumentError(f"ssid_whitened={self.ssid_whitened!r} must be True or False.")
         for name, options in _OPTIONS.items():
             if getattr(self, name) not in options:
                 raise ArgumentError(f"{name}={getattr(self, name)!r} is not one of {', '.join(map(repr, options))}.")
@@ -160,7 +162,8 @@ def fit(
             early, so that more likelihood is not always better vectors.
         tolerance: Stop when an iteration gains less than this, nats a token.
         callback: Called with a :class:`FitStep` after every iteration; return True to stop.
-        checkpoint: A folder for the state of the work, which an interrupted fit can go on from.
+        checkpoint: A folder for the state of the work, which an interrupted fit can go on from. It stays until you
+            delete it, which is safe when the model is saved.
         resume: Go on from the checkpoint.
         threads: How many; all cores by default.
         progress: True for a progress bar, or an object that shows it.
@@ -360,6 +363,7 @@ class FitRun:
             self._history,
             log_likelihood=list(self._history.log_likelihood),
             seconds=list(self._history.seconds),
+            settings=dict(self._history.settings),
         )
         return TextLDS(step.params, self._counts.vocabulary, self._words.frequencies, moments, history=history)
 

@@ -12,9 +12,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
+
 from textlds.counts.lagcounts import LagCounts
 from textlds.errors import ArgumentError
 from textlds.fitting import FitRun, FitSettings, FitStep, make_sketch
+from textlds.learn.sketch import Sketch
 from textlds.linalg.threads import check_threads, one_blas_thread
 from textlds.model.textlds import Text, TextLDS
 from textlds.moments import word_moments
@@ -70,6 +73,7 @@ def select(
     *,
     held_out: Iterable[Text] | None = None,
     score: Callable[[TextLDS], float] | None = None,
+    settings: Mapping[str, Any] | None = None,
     seed: int = 0,
     threads: int | None = None,
     progress: ProgressOption = False,
@@ -83,24 +87,28 @@ def select(
         held_out: Texts that were not counted; their likelihood is reported for every trial.
         score: Any other measure of a model, larger is better, such as tagging accuracy on a development set. Trials
             are ranked by it, or else by the held-out likelihood, or else by the likelihood of the counts.
+        settings: Arguments of :func:`textlds.fit` that are the same for all.
         seed: As for :func:`textlds.fit`.
         threads: As for :func:`textlds.fit`.
         progress: As for :func:`textlds.fit`.
     """
-    combinations, stops = _combinations(grid, seed)
+    combinations, stops = _combinations(grid, {**(settings or {}), "seed": seed})
     if score is None and len(grid.get("pseudocount", ())) > 1:
         raise ArgumentError(
             "likelihoods are relative to a static model that depends on the pseudocount, so they cannot choose one. "
             "Give a score, such as tagging accuracy on a development set, or try one pseudocount at a time."
         )
     texts = None if held_out is None else list(held_out)
+    if texts is not None and not texts:
+        raise ArgumentError("held_out holds no text. Give some, or leave it out.")
     shown, count = resolve(progress), check_threads(threads)
     search = _Search(counts, texts, score, stops, set(grid), count)
     with one_blas_thread(), shown.task("Select", len(combinations), "fits") as task:
-        for _, group in itertools.groupby(combinations, key=lambda settings: str(settings.pseudocount)):
+        for _, group in itertools.groupby(combinations, key=lambda one: str(one.pseudocount)):
             search.try_all(list(group), task.advance)
     trials = sorted(search.trials, key=lambda trial: -trial.merit)
-    assert search.best is not None  # there is at least one trial
+    if search.best is None:
+        raise ArgumentError("no fit got as far as the iterations of the grid.")
     return Selection(trials, search.best[1])
 
 
@@ -126,10 +134,12 @@ class _Search:
         """Try settings that share a pseudocount, and so the moments and the sketch."""
         counts = self._counts
         words = word_moments(counts.unigrams, counts.lags, pseudocount=group[0].pseudocount, threads=self._threads)
-        sizes = [size for s in group if (size := s.sketch_size(len(counts.vocabulary))) is not None]
-        sketched = make_sketch(words, max(sizes), group[0].seed, self._threads, self._silent) if sizes else None
-        for settings in group:
-            own = sketched if settings.sketch_size(len(counts.vocabulary)) is not None else None
+        sketches: dict[int, Sketch] = {}
+        for settings in _with_one_sketch(group, len(counts.vocabulary)):
+            size = settings.sketch_size(len(counts.vocabulary))
+            if size is not None and size not in sketches:
+                sketches[size] = make_sketch(words, size, settings.seed, self._threads, self._silent)
+            own = None if size is None else sketches[size]
             began = time.perf_counter()
 
             def record(step: FitStep, settings: FitSettings = settings, began: float = began) -> None:
@@ -141,28 +151,52 @@ class _Search:
 
     def _record(self, step: FitStep, settings: FitSettings, seconds: float) -> None:
         model = step.model()
-        values = {name: getattr(settings, name) for name in sorted(self._names)} | {"iterations": step.iteration}
+        model.history.settings["iterations"] = step.iteration
+        names = sorted(self._names | {"compression"})
+        values = {name: getattr(settings, name) for name in names} | {"iterations": step.iteration}
         held_out = (
             None if self._held_out is None else float(model.log_likelihood(self._held_out, threads=self._threads))
         )
         score = None if self._score is None else float(self._score(model))
         trial = Trial(values, step.log_likelihood, held_out, score, seconds)
+        if not np.isfinite(trial.merit):
+            raise ArgumentError(f"the score of {values} is {trial.merit}: trials cannot be ranked by it.")
         self.trials.append(trial)
         if self.best is None or trial.merit > self.best[0]:
             self.best = trial.merit, model
 
 
-def _combinations(grid: Mapping[str, Sequence[Any]], seed: int) -> tuple[list[FitSettings], list[int]]:
+def _with_one_sketch(group: list[FitSettings], vocabulary: int) -> list[FitSettings]:
+    """Let settings that leave the size of the sketch open share one, the largest that any of them would choose.
+
+    The size is written into the settings, so that a model's history says how it was made.
+    """
+    sizes = [s.sketch_size(vocabulary) for s in group if s.compression == "auto"]
+    largest = max((size for size in sizes if size is not None), default=None)
+    return [
+        replace(s, compression=largest)
+        if largest is not None and s.compression == "auto" and s.sketch_size(vocabulary) is not None
+        else s
+        for s in group
+    ]
+
+
+def _combinations(grid: Mapping[str, Sequence[Any]], fixed: Mapping[str, Any]) -> tuple[list[FitSettings], list[int]]:
     """Return all settings, those with the same pseudocount together, and the iterations to look at."""
-    known = {field.name for field in fields(FitSettings)} - {"seed"}
+    known = {field.name for field in fields(FitSettings)} - {"seed", "polish", "tolerance"}
     for name, values in grid.items():
         if name not in known:
-            raise ArgumentError(f"grid: {name!r} is not a setting of fit; it has {', '.join(sorted(known))}.")
+            raise ArgumentError(f"grid: {name!r} is not a setting to choose; these are: {', '.join(sorted(known))}.")
         if isinstance(values, str) or not isinstance(values, Sequence) or not values:
             raise ArgumentError(f"grid: give a list of values for {name!r}, not {values!r}.")
-    stops = sorted(set(grid.get("iterations", [FitSettings.iterations])))
+    for name in fixed:
+        if name not in known | {"seed"}:
+            raise ArgumentError(
+                f"settings: {name!r} is not a setting of select; these are: {', '.join(sorted(known))}."
+            )
+    stops = [FitSettings(iterations=n).iterations for n in grid.get("iterations", [fixed.get("iterations", 50)])]
     # the sketch is shared by settings with one pseudocount, so these come together
     names = sorted((name for name in grid if name != "iterations"), key=lambda name: name != "pseudocount")
-    base = FitSettings(seed=seed, iterations=stops[-1])
     products = itertools.product(*(grid[name] for name in names))
-    return [replace(base, **dict(zip(names, values, strict=True))) for values in products], stops
+    base = {**fixed, "iterations": max(stops)}
+    return [FitSettings(**{**base, **dict(zip(names, values, strict=True))}) for values in products], sorted(set(stops))

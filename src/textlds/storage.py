@@ -42,17 +42,28 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> Path:
     path = Path(path)
     if path.exists() and not force:
         raise OutputExistsError(f"{path} exists already. Choose another output, or overwrite it with force (--force).")
-    if path.exists() and path.is_dir() and any(path.iterdir()) and not (path / CONFIG).is_file():
+    if path.is_dir() and any(path.iterdir()) and not _is_ours(path):
         raise OutputExistsError(
-            f"{path} is a folder that textlds did not write (no {CONFIG} in it); not overwriting it."
+            f"{path} is a folder that textlds did not write; not overwriting it. Choose another output."
         )
     return path
+
+
+def _is_ours(folder: Path) -> bool:
+    """Tell whether textlds wrote a folder: other libraries have a config.json too."""
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(config, dict) and str(config.get("format", "")).startswith("textlds-")
 
 
 @contextlib.contextmanager
 def new_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[Path]:
     """Yield an empty temporary folder that becomes ``path`` if and only if the block ends without an error."""
     target = check_output(path, force=force)
+    if target.is_file():
+        raise OutputExistsError(f"{target} is a file, and a folder is to be written. Choose another output.")
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
     try:

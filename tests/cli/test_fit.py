@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from cli.runs import Run
-from textlds import load
+from textlds import LagCounts, load
 from textlds.cli.checkpoints import checkpoint_of
 from textlds.errors import ArgumentError
 
 SIZE = ("--state-size", "6", "--iterations", "4", "--quiet")
 # long enough to be interrupted, saved at every iteration
-LONG = ("--state-size", "8", "--iterations", "150", "--seed", "3", "--threads", "1")
+LONG = ("--state-size", "8", "--iterations", "1000", "--seed", "3", "--threads", "1")
 DRIVER = "import textlds.fitting as f; f._SAVE_EVERY = 0.0; from textlds.cli import main; main()"
 
 
@@ -131,7 +131,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_bits(
     assert not output.exists()
     done = json.loads(run("info", checkpoint, "--json").stdout)
     assert done["kind"] == "checkpoint"
-    assert 4 <= done["iterations"] < 150
+    assert 4 <= done["iterations"] < 1000
 
     refused = run("fit", counts, "-o", output, *LONG, code=1).stderr
     assert "--resume" in refused
@@ -223,3 +223,25 @@ def test_select_tries_a_grid_and_writes_the_best(run: Run, counts: Path, corpus:
     assert best.state_size == trials[0]["settings"]["state_size"]
     refused = run("fit", counts, "-o", tmp_path / "x", "--select", "state-size", code=1)
     assert refused.stderr.startswith("error: --select")
+
+
+def test_select_keeps_the_other_options(run: Run, counts: Path, tmp_path: Path) -> None:
+    options = ["--state-size", 3, "--noise", "spherical", "--select", "iterations=1,2"]
+    run("fit", counts, "-o", tmp_path / "m", *options)
+    facts = json.loads(run("info", tmp_path / "m", "--json").stdout)
+    assert facts["state_size"] == 3
+    assert facts["noise"] == "spherical"
+    assert "--select" in run("fit", counts, "-o", tmp_path / "x", "--held-out", counts, code=1).stderr
+
+
+def test_text_that_cannot_be_read_leaves_nothing_in_the_way(run: Run, corpus: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "latin1.txt"
+    bad.write_bytes(b"caf\xe9 au lait\n" * 50 + corpus.read_bytes())
+    assert "UTF-8" in run("train", bad, "-o", tmp_path / "m", *SIZE, code=1).stderr
+    run("train", bad, "-o", tmp_path / "m", *SIZE, "--encoding-errors", "replace")
+    assert load(tmp_path / "m").state_size == 6
+
+
+def test_train_takes_the_vocabulary_of_counts(run: Run, corpus: Path, counts: Path, tmp_path: Path) -> None:
+    run("train", corpus, "-o", tmp_path / "m", *SIZE, "--vocab", counts)
+    assert load(tmp_path / "m").vocabulary == LagCounts.load(counts).vocabulary

@@ -11,6 +11,7 @@ from textlds.cli import options as opt
 from textlds.cli.checkpoints import checkpoint_of, holds_fit, interruptible, prepare, remove, remove_fit
 from textlds.cli.output import print_json, say
 from textlds.cli.selection import parse_grid, report_selection, select_model
+from textlds.errors import ArgumentError
 
 if TYPE_CHECKING:
     from textlds.counts.lagcounts import LagCounts
@@ -140,18 +141,23 @@ def command(
     The state of the work is kept in MODEL.checkpoint until the model is written; after an interruption, the same
     command with [bold]--resume[/bold] goes on from there and gives the same model.
     """
-    if grid:
-        chosen = select_model(
-            counts, output, parse_grid(grid), held_out=held_out, seed=seed, threads=threads, force=force, quiet=quiet
-        )
-        report_selection(chosen, output, as_json=as_json, quiet=quiet)
-        return
     settings = opt.fit_settings(
         state_size=state_size, iterations=iterations, seed=seed, pseudocount=pseudocount, noise=noise, start=start,
         ssid_horizon=ssid_horizon, em_horizon=em_horizon, ssid_output=ssid_output, ssid_covariance=ssid_covariance,
         ssid_whitened=ssid_whitened, compression=compression, polish=polish, acceleration=acceleration,
         tolerance=tolerance,
     )  # fmt: skip
+    if held_out is not None and not grid:
+        raise ArgumentError("--held-out ranks the trials of --select, and there is no --select.")
+    if grid:
+        if resume or polish or tolerance:
+            raise ArgumentError("--select cannot be combined with --resume, --polish or --tolerance.")
+        chosen = select_model(
+            counts, output, parse_grid(grid), held_out=held_out, settings=settings,
+            threads=threads, force=force, quiet=quiet,
+        )  # fmt: skip
+        report_selection(chosen, output, as_json=as_json, quiet=quiet)
+        return
     model = fit_counts(counts, output, force=force, resume=resume, threads=threads, quiet=quiet, settings=settings)
     report(model, output, as_json=as_json, quiet=quiet)
 

@@ -9,6 +9,7 @@ import typer
 
 from textlds.cli import options as opt
 from textlds.cli.output import print_facts, print_json
+from textlds.errors import FormatError
 
 _WORDS = 10  # of the most frequent ones shown
 
@@ -22,7 +23,12 @@ def describe(path: Path) -> dict[str, Any]:
     config = read_config(path)
     kind = config["format"].removeprefix("textlds-")
     facts = {"path": str(path), "kind": kind, "textlds_version": config.get("textlds_version"), "bytes": _size(path)}
-    return facts | (_model(path, config) if kind == "model" else _counts(path, config) if kind == "counts" else {})
+    try:
+        return facts | (_model(path, config) if kind == "model" else _counts(path, config) if kind == "counts" else {})
+    except (KeyError, TypeError, IndexError) as error:
+        raise FormatError(
+            f"{path} is not complete: {error!r} is missing. Restore it from a copy, or write it anew."
+        ) from error
 
 
 def _model(path: Path, config: dict[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,11 @@ def merge_folders(folders: list[Path], weights: list[float], output: Path, *, fo
     check_output(output, force=force)
     if weights and len(weights) != len(folders):
         raise ArgumentError(f"{len(folders)} counts need as many weights, not {len(weights)}; give --weight for each.")
+    for weight in weights:
+        if not 0 < weight < float("inf"):
+            raise ArgumentError(
+                f"--weight {weight} must be a number above 0; use `textlds subtract` to take counts away."
+            )
     whole = [int(weight) if weight == int(weight) else weight for weight in weights or [1.0] * len(folders)]
     counts = [LagCounts.load(folder) for folder in folders]
     combine_to_folder(counts, whole, output, force=force)

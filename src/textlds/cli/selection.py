@@ -30,7 +30,7 @@ def select_model(
     grid: dict[str, list[Any]],
     *,
     held_out: Path | None,
-    seed: int,
+    settings: dict[str, Any],
     threads: int | None,
     force: bool,
     quiet: bool,
@@ -46,7 +46,16 @@ def select_model(
     if held_out is not None:
         sources = open_texts([str(held_out)], text_column="text", encoding_errors="strict", quiet=quiet)
         texts = [text.content for text in read_texts(sources)]
-    selection = select(LagCounts.load(counts), grid, held_out=texts, seed=seed, threads=threads, progress=not quiet)
+    fixed = {name: value for name, value in settings.items() if name not in ("seed", "polish", "tolerance")}
+    selection = select(
+        LagCounts.load(counts),
+        grid,
+        held_out=texts,
+        settings={name: value for name, value in fixed.items() if name not in grid},
+        seed=settings["seed"],
+        threads=threads,
+        progress=not quiet,
+    )
     selection.model.save(output, force=force)
     return selection
 
@@ -70,6 +79,8 @@ def report_selection(selection: Selection, output: Path, *, as_json: bool, quiet
 
 
 def _value(text: str) -> Any:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
     for kind in (int, float):
         try:
             return kind(text)

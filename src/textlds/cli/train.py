@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from textlds.cli import options as opt
-from textlds.cli.checkpoints import checkpoint_of, interruptible, prepare
+from textlds.cli.checkpoints import checkpoint_of, interruptible, prepare, remove
+from textlds.cli.count import read_words
 from textlds.cli.fit import fit_and_save, report
-from textlds.errors import ArgumentError
+from textlds.errors import ArgumentError, TextLDSError
 
 if TYPE_CHECKING:
     from textlds.model.textlds import TextLDS
@@ -59,10 +60,16 @@ def train_model(
 
         if not _already_counted(checkpoint, job):
             _write_record(checkpoint, job, counted=False)
-            _count(
-                files, counts_folder, force=force or counts_output is None, resume=going_on,
-                threads=threads, quiet=quiet, settings=count_settings,
-            )  # fmt: skip
+            try:
+                _count(
+                    files, counts_folder, force=force or counts_output is None, resume=going_on,
+                    threads=threads, quiet=quiet, settings=count_settings,
+                )  # fmt: skip
+            except TextLDSError:
+                # this text or these options cannot be counted: nothing to go on with, and nothing in the way of others
+                if not going_on:
+                    remove(checkpoint)
+                raise
             _write_record(checkpoint, job, counted=True)
         counts = LagCounts.load(counts_folder)
         return fit_and_save(
@@ -81,13 +88,16 @@ def _count(
     settings: dict[str, Any],
 ) -> None:
     from textlds.counts.counting import count_to_folder
-    from textlds.pipeline import given_vocabulary, text_settings
+    from textlds.pipeline import text_settings
 
     settings = dict(settings)
     text, _ = text_settings(
         *(settings.pop(name) for name in ("tokenizer", "digits", "unknown", "boundaries", "boundary_token"))
     )
-    vocabulary = given_vocabulary(settings.pop("vocabulary"), text)
+    words = settings.pop("vocabulary")
+    vocabulary = None if words is None else read_words(Path(words), text)
+    if vocabulary is not None:
+        text = vocabulary.settings
     count_to_folder(
         files, output, settings=text, vocabulary=vocabulary,
         workers=threads, resume=resume, force=force, progress=not quiet, **settings,

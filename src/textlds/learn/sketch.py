@@ -11,8 +11,8 @@ and learn from the M_k in place of the Ψ_k, with c = BᵀC (p x h) in place of 
 The basis comes from a randomized range finder with one power step, over the first two lags. A Gaussian panel meets
 each of them and its transpose, with other signs of its rows each time, so that the sum of the products samples the
 range of all; the power step applies Σ_k Ψ_k Ψ_kᵀ + Ψ_kᵀ Ψ_k to its orthonormal basis. The neighbouring words span what
-those further away span, with less noise: a basis from all seven lags costs 3.5 times as much, and models learnt on it
-tag less accurately (``benchmarks/learning.py``). In float32: the basis need only be good, not exact.
+those further away span, with less noise: a basis from all seven lags costs 3.5 times as much, and in trials the
+models learnt on it tagged less accurately. In float32: the basis need only be good, not exact.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A product is bound by memory, not arithmetic, so the kernel adds eight rows of the panel to the output at a time (an
 eighth of the stores), takes integer counts as they are (no float copy of them), and works on blocks of columns that
-stay in the cache. Both directions gather: the transpose is built once by a counting sort, so that no two threads ever
-write to the same row, and the result has the same bits for any number of threads.
+stay in the cache. Both directions gather (a few columns excepted): the transpose is built once by a counting sort, so
+that no two threads ever write to the same row, and the result has the same bits for any number of threads.
 """
 
 from __future__ import annotations

@@ -64,6 +64,11 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Array], NoiseKin
     if kind not in NOISE_KINDS:
         raise FormatError(f"{folder / 'config.json'}: noise {kind!r} is not one of {', '.join(NOISE_KINDS)}.")
     noise = NOISE_KINDS[NOISE_KINDS.index(kind)]
+    if config.get("vocabulary_size") != len(vocabulary):
+        raise FormatError(
+            f"{folder / 'config.json'} speaks of {config.get('vocabulary_size')!r} words, but the vocabulary holds "
+            f"{len(vocabulary)}. Restore it from a copy, or write it anew."
+        )
     arrays = read_arrays(folder / ARRAYS)
     _check_arrays(folder / ARRAYS, arrays, noise, h, len(vocabulary))
     return arrays, noise, vocabulary, History.from_json(read_json(folder / HISTORY))
@@ -93,5 +98,9 @@ def _check_arrays(path: Path, arrays: Mapping[str, Array], noise: str, h: int, s
             raise FormatError(f"{path}: {name} holds values that are not finite.")
     if "noise.d" in arrays and not (arrays["noise.d"] > 0).all():
         raise FormatError(f"{path}: noise.d holds a variance that is not positive.")
+    for name in ("Q", "filt_filt", "smooth_smooth"):
+        values = np.linalg.eigvalsh(0.5 * (arrays[name] + arrays[name].T))
+        if values[0] < -1e-6 * max(abs(values[-1]), 1e-300):
+            raise FormatError(f"{path}: {name} is not a covariance: it has the eigenvalue {values[0]:.3g}.")
     if (arrays["frequencies"] < 0).any() or abs(float(arrays["frequencies"].sum()) - 1) > 1e-6:
         raise FormatError(f"{path}: the word frequencies are not a probability distribution.")

@@ -39,4 +39,7 @@ class History:
         names = {field.name for field in dataclasses.fields(cls)}
         if not isinstance(content, dict) or set(content) != names:
             raise FormatError(f"the history of a model must name exactly {sorted(names)}.")
+        numbers = [*content["log_likelihood"], *content["seconds"]]
+        if not all(isinstance(number, int | float) for number in numbers) or not isinstance(content["settings"], dict):
+            raise FormatError("the history of a model must hold lists of numbers and its settings.")
         return cls(**content)
