@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import os
+import shutil
+import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -215,12 +218,20 @@ class _Show:
     def last_words(self, seconds: float, output: Path | None) -> None:
         kept = f" The model is in {output}." if output else ""
         self._console.print(f"\n[bold]That took {seconds:.0f} s.[/bold]{kept} The same on your own text:\n")
-        for command in (
-            "textlds train your-text.txt -o model",
-            "textlds similar model WORD --context 'A sentence with the WORD in it.'",
-            "textlds embed model your-text.txt -o vectors.npz",
+        for arguments in (
+            "train your-text.txt -o model",
+            "similar model WORD --context 'A sentence with the WORD in it.'",
+            "embed model your-text.txt -o vectors.npz",
         ):
-            self._console.print(f"   [cyan]{command}[/cyan]", soft_wrap=True)
+            self._console.print(f"   [cyan]{command_name()} {arguments}[/cyan]", soft_wrap=True)
+
+
+def command_name() -> str:
+    """Return how `textlds` is called from here: by its name, or by its path where it is not on the search path."""
+    if shutil.which("textlds"):
+        return "textlds"
+    command = Path(sys.executable).parent / "textlds"
+    return os.path.relpath(command) if command.exists() else f"{sys.executable} -m textlds"
 
 
 def _text(value: str) -> Any:
