@@ -92,7 +92,13 @@ def test_resume_without_a_checkpoint_starts_anew(run: Run, counts: Path, tmp_pat
 
 def start(arguments: list[object]) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-c", DRIVER, *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    # a shell that runs the tests in the background lets them inherit that Ctrl-C is ignored
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
 
 
 def wait_for_iterations(checkpoint: Path, n: int, child: subprocess.Popen[bytes]) -> None:
