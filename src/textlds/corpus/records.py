@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -37,8 +38,9 @@ class _FileRecords(Source):
         errors = self.options.encoding_errors
         return record_chunks(self._records(), chunk_bytes, name=self.name, errors=errors)
 
+    @abstractmethod
     def _records(self) -> Iterator[tuple[Record, int]]:
-        raise NotImplementedError
+        """Yield each record with the bytes of the file that were read for it."""
 
 
 class JsonLinesSource(_FileRecords):
