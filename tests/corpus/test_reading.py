@@ -9,6 +9,7 @@ import json
 import lzma
 import os
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -263,13 +264,22 @@ def test_nothing_to_read(tmp_path: Path) -> None:
         list(source.chunks())
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
-def test_unreadable_file(tmp_path: Path) -> None:
-    path = tmp_path / "secret.txt"
-    path.write_text("x")
-    path.chmod(0)
-    with pytest.raises(CorpusError, match=r"cannot read .*secret\.txt: Permission denied"):
-        list(open_sources(path)[0].chunks())
+@pytest.mark.skipif(os.name != "posix", reason="no owners and modes of files")
+def test_unreadable_file() -> None:
+    nobody, before = 65534, os.geteuid()
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)  # so that it is the file that cannot be read, not its folder
+        path = Path(folder) / "secret.txt"
+        path.write_text("x")
+        path.chmod(0)
+        (source,) = open_sources(path)
+        if before == 0:  # root may read everything
+            os.seteuid(nobody)
+        try:
+            with pytest.raises(CorpusError, match=r"cannot read .*secret\.txt: Permission denied"):
+                list(source.chunks())
+        finally:
+            os.seteuid(before)
 
 
 def test_a_failing_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
