@@ -1,0 +1,114 @@
+"""Sentences to token vectors: one interface for models, word vectors and whatever is compared with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textlds.corpus.encoding import Encoder
+from textlds.corpus.vocabulary import Vocabulary
+from textlds.errors import ArgumentError
+from textlds.model.embedding import check_parts
+
+if TYPE_CHECKING:
+    from textlds.model.engine import Method
+    from textlds.model.textlds import Parts, TextLDS
+
+Sentences = Sequence[Sequence[str]]
+Vectors = NDArray[np.float32]
+Features = Callable[[Sentences], Vectors]
+"""Sentences -> (tokens, d), one sentence after the other."""
+
+# How treebanks write what raw text spells otherwise.
+_ESCAPES = {
+    "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}", "``": '"', "''": '"',
+}  # fmt: skip
+
+
+def model_features(
+    model: TextLDS, *, parts: Parts = "state", method: Method = "smooth", threads: int | None = 1
+) -> Features:
+    """Return the token vectors of a model as features.
+
+    Args:
+        model: A fitted model.
+        parts: What a vector is made of, see :meth:`TextLDS.embed`.
+        method: See :meth:`TextLDS.embed`.
+        threads: How many.
+    """
+    names = check_parts(parts, method)
+    width = len(names) * model.state_size
+
+    def vectors(sentences: Sentences) -> Vectors:
+        texts = plain(sentences, model.vocabulary)
+        found = model.embed(texts, parts=names, method=method, threads=threads)
+        return _stacked([text.vectors for text in found], width)
+
+    return vectors
+
+
+def word_features(vocabulary: Vocabulary, table: Vectors) -> Features:
+    """Return a vector a word type as features; unknown words have those of their class.
+
+    Args:
+        vocabulary: Its rows are those of the table.
+        table: (V, d).
+    """
+    if len(table) != len(vocabulary):
+        raise ArgumentError(f"the table has {len(table):,} rows, the vocabulary {len(vocabulary):,}; they must agree.")
+    encoder = Encoder(vocabulary)
+
+    def vectors(sentences: Sentences) -> Vectors:
+        encoded = encoder.encode_many(plain(sentences, vocabulary))
+        return _stacked([table[text.ids[text.positions]] for text in encoded], table.shape[1])
+
+    return vectors
+
+
+def with_neighbours(features: Features, *, reach: int = 1) -> Features:
+    """Put the vectors of the words before and after beside each token's own, zeros beyond the ends of a sentence.
+
+    Args:
+        features: Gives d numbers a token.
+        reach: How many words to each side; the result has (2 reach + 1) d numbers a token.
+    """
+    if reach < 1:
+        raise ArgumentError(f"reach={reach} must be at least 1.")
+
+    def vectors(sentences: Sentences) -> Vectors:
+        own = features(sentences)
+        lengths = np.array([len(sentence) for sentence in sentences], np.int64)
+        ends = np.repeat(np.cumsum(lengths), lengths)
+        starts = ends - np.repeat(lengths, lengths)
+        places = np.arange(len(own))
+        out = np.zeros((len(own), 2 * reach + 1, own.shape[1]), np.float32)
+        for number, shift in enumerate(range(-reach, reach + 1)):
+            inside = (places + shift >= starts) & (places + shift < ends)
+            out[inside, number] = own[(places + shift)[inside]]
+        return out.reshape(len(own), -1)
+
+    return vectors
+
+
+def side_by_side(*features: Features) -> Features:
+    """Put several vectors of each token side by side."""
+    if not features:
+        raise ArgumentError("no features to put side by side; give at least one.")
+    return lambda sentences: np.concatenate([vectors(sentences) for vectors in features], axis=1)
+
+
+def plain(sentences: Sentences, vocabulary: Vocabulary) -> Iterator[list[str]]:
+    """Yield sentences with a treebank's escapes (-LRB-, ``, \\/) undone, except where the vocabulary has them."""
+    for sentence in sentences:
+        yield [token if token in vocabulary else _plain(token) for token in sentence]
+
+
+def _plain(token: str) -> str:
+    return _ESCAPES.get(token, token.replace("\\/", "/").replace("\\*", "*"))
+
+
+def _stacked(pieces: list[Vectors], width: int) -> Vectors:
+    return np.concatenate(pieces) if pieces else np.zeros((0, width), np.float32)
