@@ -100,6 +100,19 @@ def side_by_side(*features: Features) -> Features:
     return lambda sentences: np.concatenate([vectors(sentences) for vectors in features], axis=1)
 
 
+def remembered(features: Features) -> Features:
+    """Return the same features, computed once for each list of sentences and kept in memory."""
+    known: dict[Sentences, Vectors] = {}
+
+    def vectors(sentences: Sentences) -> Vectors:
+        key = tuple(map(tuple, sentences))
+        if key not in known:
+            known[key] = features(sentences)
+        return known[key]
+
+    return vectors
+
+
 def plain(sentences: Sentences, vocabulary: Vocabulary) -> Iterator[list[str]]:
     """Yield sentences with a treebank's escapes (-LRB-, ``, \\/) undone, except where the vocabulary has them."""
     for sentence in sentences:
