@@ -2,13 +2,13 @@
 
     python -m benchmarks.paper --data FOLDER [--only dynamics,pos,ner,likelihood,ablations,similarity]
 
-Reads unlabelled text and labelled corpora from wherever they are, and writes RESULTS/paper/STUDY.json (figures, settings,
-seeds, versions, checksums), the pictures, and the report made from them: RESULTS/paper.md and RESULTS/paper.html. Counts,
-models and vectors are kept in the work folder, finished cells in the results: a run that was stopped goes on where it was.
-A study whose data is not given is left out.
+Reads unlabelled text and labelled corpora from wherever they are. Writes RESULTS/paper/STUDY.json (figures, settings,
+seeds, versions, checksums), the pictures, and the report made from them: RESULTS/paper.md and RESULTS/paper.html.
+Counts, models and vectors are kept in the work folder, finished cells in the results: a run that was stopped goes on
+where it was. A study whose data is not given is left out.
 
---data is a folder with wikipedia/, reuters21578/, ud-english-ewt/, ptb-sample/, conll2003/, similarity/ in it; any of them
-can be given by its own option instead, such as the whole Penn Treebank by --ptb.
+--data is a folder with wikipedia/, reuters21578/, ud-english-ewt/, ptb-sample/, conll2003/, similarity/ in it; any of
+them can be given by its own option instead, such as the whole Penn Treebank by --ptb.
 """
 
 from __future__ import annotations

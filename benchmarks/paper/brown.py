@@ -1,11 +1,11 @@
 """Brown clusters (Brown et al. 1992) from counts of neighbouring words, by the algorithm of Liang (2005).
 
 Words enter by frequency into a window of k clusters; when there are k + 1, the two are merged whose merging loses the
-least mutual information between a cluster and the next. When all words are in, the k clusters are merged to one, and the
-way down that tree is a cluster's path of zeros and ones.
+least mutual information between a cluster and the next. When all words are in, the k clusters are merged to one, and
+the way down that tree is a cluster's path of zeros and ones.
 
-With n_cd the bigram counts between clusters, a_c and b_d how often a word of the cluster stands first and second in all,
-and f(n) = n log n, the information within the window is, but for constants,
+With n_cd the bigram counts between clusters, a_c and b_d how often a word of the cluster stands first and second in
+all, and f(n) = n log n, the information within the window is, but for constants,
 
     Σ_cd f(n_cd) − Σ_c R_c log a_c − Σ_d S_d log b_d,        R, S: row and column sums of the window.
 
@@ -112,7 +112,7 @@ class Window:
         """Merge what is left to one cluster and return every word's way down the tree."""
         cluster = self.cluster.copy()
         leaves: dict[int, list[int]] = {int(slot): [int(slot)] for slot in np.flatnonzero(self.active)}
-        paths = {slot: "" for slot in leaves}
+        paths = dict.fromkeys(leaves, "")
         while len(leaves) > 1:
             i, j = self.merge_best()
             for bit, slot in (("0", i), ("1", j)):

@@ -55,7 +55,7 @@ class Data:
         if len(files) != 1:
             found = ", ".join(file.name for file in files) or "none"
             raise ArgumentError(
-                f"--{name}: {folder} must hold exactly one file whose name has {' or '.join(words)} in it; found {found}."
+                f"--{name}: {folder} must hold exactly one file with {' or '.join(words)} in its name; found {found}."
             )
         return files[0]
 

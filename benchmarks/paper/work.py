@@ -10,23 +10,21 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import textlds
+from benchmarks.paper.brown import brown_clusters
 from benchmarks.paper.data import sha256
 from benchmarks.texts import BYTES_A_TOKEN
 from textlds.corpus.encoding import Encoder
 from textlds.corpus.reading import open_sources
+from textlds.evaluation.features import Features, word_features
 from textlds.fitting import FitStep
 from textlds.progress import Progress, SilentProgress
 from textlds.storage import new_file, read_arrays, write_arrays
-
-Vectors = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -42,28 +40,6 @@ class Corpus:
     paths: tuple[Path, ...]
     tokens: float | None = None
     count: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class WordVectors:
-    """A vector for every row of a vocabulary, unknown-word classes included.
-
-    Attributes:
-        vocabulary: The words.
-        table: (V, d); zero for a row that the text never had.
-    """
-
-    vocabulary: textlds.Vocabulary
-    table: Vectors
-
-    @cached_property
-    def _encoder(self) -> Encoder:
-        return Encoder(self.vocabulary)
-
-    def __call__(self, sentences: Sequence[Sequence[str]]) -> Vectors:
-        """Return the vectors of all tokens, one sentence after the other, (n, d)."""
-        encoded = self._encoder.encode_many(sentences)
-        return self.table[np.concatenate([text.ids[text.positions] for text in encoded])]
 
 
 class Workspace:
@@ -134,26 +110,30 @@ class Workspace:
         textlds.fit(self.counts(corpus), threads=self.threads, progress=self._progress, callback=save, **options)
         return paths
 
-    def word2vec(self, corpus: Corpus, *, size: int, window: int, epochs: int, seed: int = 0) -> WordVectors:
+    def word2vec(self, corpus: Corpus, *, size: int, window: int, epochs: int, seed: int = 0) -> Features:
         """Return gensim's CBOW vectors, of length one, learnt from the very rows that were counted."""
         settings = {"size": size, "window": window, "epochs": epochs, "seed": seed}
         path = self._place("word2vec", {**self._identity(corpus), **settings}, ".safetensors")
         vocabulary = self.counts(corpus).vocabulary
         if not path.exists():
             self._train_word2vec(corpus, path, **settings)
-        return WordVectors(vocabulary, np.array(read_arrays(path)["table"]))
+        return word_features(vocabulary, np.array(read_arrays(path)["table"]))
 
     def clusters(self, corpus: Corpus, n: int) -> tuple[textlds.Vocabulary, list[str]]:
         """Return the vocabulary and the Brown cluster of each of its rows, a path of zeros and ones."""
-        from benchmarks.paper.brown import brown_clusters
-
-        path = self._place("brown", {**self._identity(corpus), "clusters": n}, ".json")
         counts = self.counts(corpus)
+        identity = {**self._identity(corpus), "clusters": n}
+        paths = self.json("brown", identity, lambda: brown_clusters(counts, n, progress=self._progress))
+        return counts.vocabulary, paths
+
+    def json(self, kind: str, identity: Mapping[str, Any], make: Callable[[], Any]) -> Any:
+        """Return JSON content that ``identity`` decides, such as the tags that a tagger predicts."""
+        path = self._place(kind, identity, ".json")
         if not path.exists():
-            paths = brown_clusters(counts, n, progress=self._progress)
+            content = make()
             with new_file(path, text=True) as file:
-                json.dump(paths, file)
-        return counts.vocabulary, json.loads(path.read_text(encoding="utf-8"))
+                json.dump(content, file, ensure_ascii=False)
+        return json.loads(path.read_text(encoding="utf-8"))
 
     def _train_word2vec(self, corpus: Corpus, path: Path, *, size: int, window: int, epochs: int, seed: int) -> None:
         from gensim.models import Word2Vec

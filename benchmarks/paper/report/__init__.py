@@ -1,13 +1,65 @@
-"""The report, made from the stored figures alone."""
+"""The report, made from the stored figures alone: a module a study, with ``section(content, folder)``."""
 
 from __future__ import annotations
 
+import importlib
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+from benchmarks.paper.report.blocks import Block, Section, Table, Text, to_html, to_markdown
+from textlds.storage import new_file
+
+TITLE = "The paper's tables and figures"
+ORDER = ("dynamics", "pos", "ner", "likelihood", "ablations", "similarity")
+INTRO = (
+    "Made by `python -m benchmarks.paper` from the JSON files in `paper/`, which hold all figures, settings, seeds, "
+    "versions and checksums; nothing here is written by hand. The paper is Belanger & Kakade, “A Linear Dynamical System "
+    "Model for Text”, ICML 2015. Its figures stand beside ours where it has any; its corpora (a billion tokens of "
+    "newswire, the whole Penn Treebank) are not those measured here, so that differences between columns are to be "
+    "compared, not the columns themselves. ± is the standard deviation over seeds. Settings were chosen on development "
+    "sets."
+)
 
 
 def write_report(results: Path) -> Path:
     """Write RESULTS/paper.md and RESULTS/paper.html from RESULTS/paper/*.json; return the former."""
+    folder = results / "paper"
+    contents = {
+        name: json.loads(path.read_text(encoding="utf-8"))
+        for name in ORDER
+        if (path := folder / f"{name}.json").exists()
+    }
+    sections = []
+    for name, content in contents.items():
+        blocks = importlib.import_module(f"benchmarks.paper.report.{name}").section(content, folder)
+        sections.append(Section(content["title"], [*blocks, *_costs(content)]))
+    sections.append(Section("Data and versions", _provenance(contents)))
     page = results / "paper.md"
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text("# The paper's tables and figures\n", encoding="utf-8")
+    for path, text in (
+        (page, to_markdown(TITLE, INTRO, sections, results)),
+        (page.with_suffix(".html"), to_html(TITLE, INTRO, sections)),
+    ):
+        with new_file(path, force=True, text=True) as file:
+            file.write(text)
     return page
+
+
+def _costs(content: Mapping[str, Any]) -> list[Block]:
+    seconds = sum(cell["cpu_seconds"] for cell in content["cells"].values())
+    return [Text(f"{len(content['cells'])} cells, {seconds / 60:.0f} minutes of processor time.")]
+
+
+def _provenance(contents: Mapping[str, Mapping[str, Any]]) -> list[Block]:
+    files: dict[str, str] = {}
+    versions: dict[str, set[str]] = {}
+    for content in contents.values():
+        files |= content["data"]
+        for cell in content["cells"].values():
+            for name, version in cell["versions"].items():
+                versions.setdefault(name, set()).add(version)
+    return [
+        Table(("file", "SHA-256"), [(name, f"`{total[:16]}…`") for name, total in sorted(files.items())]),
+        Table(("library", "version"), [(name, ", ".join(sorted(some))) for name, some in versions.items()]),
+    ]

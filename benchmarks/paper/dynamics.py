@@ -1,0 +1,128 @@
+"""Table 1: what the transition matrix does, in words, after EM and after subspace identification alone.
+
+How much structure the lists of words have is measured too, so that the paper's remark (none to speak of without EM) can
+be checked: by how often the words of a list share their most frequent tag in a treebank, and by how alike they are to
+word2vec, which knows nothing of the model.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import textlds
+from benchmarks.paper import settings
+from benchmarks.paper.job import Job
+from benchmarks.paper.store import Cell, Store
+from textlds.evaluation.data import read_tagged
+from textlds.evaluation.features import Features
+from textlds.model.exploring import transitions
+
+TITLE = "The transitions of the state (Table 1)"
+NEEDS = ("text", "ewt")
+KINDS = {"EM": {}, "subspace identification": {"iterations": 0}}
+PAIRS, WORDS = 20, 9  # singular vector pairs that are measured, words in each list
+
+
+def cells(job: Job, store: Store) -> list[Cell]:
+    """Return a cell for each way of learning and each seed, and one of random lists."""
+    corpus = job.corpus()
+    judge = _Judge(job)
+    made = []
+    for seed in range(job.seeds):
+        for kind, change in KINDS.items():
+            fit = {**job.fit, **change, "seed": seed}
+            made.append(
+                Cell(
+                    f"{kind} / seed {seed}",
+                    {"fit": fit, "count": corpus.count, "tokens": corpus.tokens},
+                    lambda fit=fit: _measure(job.work.model(corpus, **fit), judge),  # type: ignore[misc]
+                )
+            )
+    chance = {"lists": 2 * PAIRS * 10, "count": corpus.count, "tokens": corpus.tokens}
+    return [*made, Cell("random words", chance, lambda: judge.chance(chance["lists"]))]
+
+
+def _measure(model: textlds.TextLDS, judge: _Judge) -> dict[str, Any]:
+    """Return the strongest transitions of a model and how much structure they have."""
+    params = model.params.normalised()
+    U, strengths, Vt = np.linalg.svd(params.A)
+    shown = model.dynamics(PAIRS, words=WORDS)
+    known = transitions(params.A, params.C, model.vocabulary, PAIRS, WORDS, common=judge.rows(model.vocabulary))
+    lists = [words for pair in known for words in (pair.source, pair.target)]
+    return {
+        **judge.structure(lists),
+        "pairs": [
+            {
+                "strength": pair.strength,
+                "stays": abs(float(U[:, i] @ Vt[i])),  # 1: A leads this state to itself, 0: to one unlike it
+                "source": pair.source,
+                "target": pair.target,
+            }
+            for i, pair in enumerate(shown)
+        ],
+        "singular_values": strengths.tolist(),
+    }
+
+
+class _Judge:
+    """Measures how much the words of lists have in common."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._cache: dict[str, Any] = {}
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The most frequent universal tag of every word of the treebank's training part."""
+        if "tags" not in self._cache:
+            counts: dict[str, Counter[str]] = {}
+            for sentence in read_tagged(self._job.data.split("ewt", "train"), column="upos"):
+                for token, tag in zip(sentence.tokens, sentence.tags, strict=True):
+                    counts.setdefault(token, Counter())[tag] += 1
+            self._cache["tags"] = {word: tags.most_common(1)[0][0] for word, tags in counts.items()}
+        found: dict[str, str] = self._cache["tags"]
+        return found
+
+    @property
+    def vectors(self) -> Features:
+        if "vectors" not in self._cache:
+            self._cache["vectors"] = self._job.work.word2vec(self._job.corpus(), **settings.WORD2VEC)
+        found: Features = self._cache["vectors"]
+        return found
+
+    def rows(self, vocabulary: textlds.Vocabulary) -> NDArray[np.int64]:
+        """Return the rows of words whose tag is known."""
+        return np.array([i for i, word in enumerate(vocabulary.words[: vocabulary.n_types]) if word in self.tags])
+
+    def structure(self, lists: Sequence[Sequence[str]]) -> dict[str, Any]:
+        """Return purity (share of the dominant tag) and likeness (mean cosine of two words), each list's and their mean.
+
+        Args:
+            lists: Of words whose tag is known.
+        """
+        purity = [Counter(self.tags[word] for word in words).most_common(1)[0][1] / len(words) for words in lists]
+        likeness = []
+        for words in lists:
+            vectors = self.vectors([words])
+            cosines = vectors @ vectors.T
+            n = len(words)
+            likeness.append(float((cosines.sum() - np.trace(cosines)) / max(n * (n - 1), 1)))
+        return {
+            "purity": float(np.mean(purity)),
+            "likeness": float(np.mean(likeness)),
+            "purities": purity,
+            "likenesses": likeness,
+        }
+
+    def chance(self, n: int) -> dict[str, Any]:
+        """Return the structure of n lists of random words."""
+        vocabulary = self._job.work.counts(self._job.corpus()).vocabulary
+        rows, rng = self.rows(vocabulary), np.random.default_rng(0)
+        picked = [rng.choice(rows, min(WORDS, len(rows)), replace=False) for _ in range(n)]
+        found = self.structure([[vocabulary.words[i] for i in some] for some in picked])
+        return {"purity": found["purity"], "likeness": found["likeness"]}

@@ -1,0 +1,210 @@
+"""Table 3: named entities of CoNLL-2003 by a lexicalised tagger, alone and with what is learnt from unlabelled text.
+
+Penalty and scale of the vectors are chosen on the development set, by the same steps for each column; so is the kind of
+vector within a column. The test set is read once for each column, with what was chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from benchmarks.paper import settings
+from benchmarks.paper.data import Data
+from benchmarks.paper.job import Job
+from benchmarks.paper.store import Cell, Store
+from textlds.evaluation.crf import CRFSettings, train_crf
+from textlds.evaluation.data import Tagged, read_tagged
+from textlds.evaluation.entities import with_scheme
+from textlds.evaluation.features import Features, model_features, remembered, with_neighbours
+from textlds.evaluation.measures import entity_f1, randomisation_test
+
+TITLE = "Named entities (Table 3)"
+NEEDS = ("text", "reuters", "conll")
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "Lex": ("words",),
+    "Lex + Brown": ("Brown clusters",),
+    "Lex + word2vec": ("word2vec", "word2vec and neighbours"),
+    "Lex + LDS": ("state", "left + word + right", "word and neighbours"),
+}
+PENALTIES = (0.1, 0.3, 1.0)  # c2 of the CRF, tried at the first scale
+SCALES = (0.1, 0.3, 1.0)  # of the vectors, tried at the best penalty
+_LEARNT = ("Lex + word2vec", "Lex + LDS")  # columns that a seed changes
+Tags = list[list[str]]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A kind of vectors and how the tagger is learnt with them."""
+
+    kind: str
+    c2: float = PENALTIES[0]
+    scale: float = SCALES[0]
+
+    @property
+    def key(self) -> str:
+        """The name of its cell."""
+        scale = "" if self.kind in ("words", "Brown clusters") else f", scale {self.scale:g}"
+        return f"dev / {self.kind} / c2 {self.c2:g}{scale}"
+
+
+def cells(job: Job, store: Store) -> list[Cell]:
+    """Return the cells of the search, of the chosen taggers, and of the comparisons between columns."""
+    study = Study(job, store)
+    search = [cell for kinds in COLUMNS.values() for kind in kinds for cell in study.search(kind)]
+    final = [study.final(column, seed) for column in COLUMNS for seed in range(job.seeds if column in _LEARNT else 1)]
+    names = list(COLUMNS)
+    pairs = [("Lex", other) for other in names[1:]]
+    pairs += [(first, second) for i, first in enumerate(names[1:], 1) for second in names[i + 1 :]]
+    return search + final + [study.comparison(*pair) for pair in pairs]
+
+
+class Study:
+    """The sentences, the vectors, and what has been found so far."""
+
+    def __init__(self, job: Job, store: Store) -> None:
+        self._job, self._store = job, store
+        self._corpus = job.corpus("text", "reuters")
+        self._sentences: dict[str, list[Tagged]] = {}
+        self._features: tuple[Any, Features | None] = (None, None)
+
+    def search(self, kind: str) -> list[Cell]:
+        """Return the cells of the choice of penalty, then of scale."""
+        first = [Choice(kind, c2) for c2 in PENALTIES]
+        made = [self._trial(choice.key, lambda choice=choice: choice) for choice in first]  # type: ignore[misc]
+        if kind not in ("words", "Brown clusters"):
+            for scale in SCALES[1:]:
+                made.append(
+                    self._trial(
+                        f"dev / {kind} / best c2, scale {scale:g}",
+                        lambda scale=scale: replace(self._best(first), scale=scale),  # type: ignore[misc]
+                    )
+                )
+        return made
+
+    def final(self, column: str, seed: int) -> Cell:
+        """Return the cell of a column's chosen tagger, on the development and on the test set."""
+
+        def measure() -> dict[str, Any]:
+            choice = self.chosen(column)
+            scores = {part: entity_f1(self._gold(part), self._tags(choice, seed, part)) for part in ("dev", "test")}
+            return {
+                "kind": choice.kind,
+                **{part: score.f1 for part, score in scores.items()},
+                "detail": {part: score.to_json() for part, score in scores.items()},
+            }
+
+        return Cell(f"{column} / seed {seed}", lambda: {**self._settings(self.chosen(column)), "seed": seed}, measure)
+
+    def comparison(self, first: str, second: str) -> Cell:
+        """Return the cell of a test between two columns, on the test set with seed 0."""
+
+        def asked() -> dict[str, Any]:
+            pair = (self._settings(self.chosen(column)) for column in (first, second))
+            return {"taggers": list(pair), "rounds": self._job.scale.rounds}
+
+        def measure() -> dict[str, Any]:
+            found = {}
+            for part in ("dev", "test"):
+                tags = (self._tags(self.chosen(column), 0, part) for column in (first, second))
+                test = randomisation_test(self._gold(part), *tags, rounds=self._job.scale.rounds)
+                found[part] = test.to_json()
+            return found
+
+        return Cell(f"{second} against {first}", asked, measure)
+
+    def chosen(self, column: str) -> Choice:
+        """Return what did best on the development set in a column."""
+        return self._best([choice for kind in COLUMNS[column] for choice in self._tried(kind)])
+
+    def _tried(self, kind: str) -> list[Choice]:
+        first = [Choice(kind, c2) for c2 in PENALTIES]
+        if kind in ("words", "Brown clusters"):
+            return first
+        return first + [replace(self._best(first), scale=scale) for scale in SCALES[1:]]
+
+    def _best(self, choices: list[Choice]) -> Choice:
+        return max(choices, key=self._score)
+
+    def _score(self, choice: Choice) -> float:
+        known = (choice.key, f"dev / {choice.kind} / best c2, scale {choice.scale:g}")
+        key = known[choice.scale != SCALES[0]]
+        return float(self._store.figures(key)["f1"])
+
+    def _trial(self, key: str, choice: Any) -> Cell:
+        def measure() -> dict[str, Any]:
+            return {"f1": entity_f1(self._gold("dev"), self._tags(choice(), 0, "dev")).f1}
+
+        return Cell(key, lambda: self._settings(choice()), measure)
+
+    def _settings(self, choice: Choice) -> dict[str, Any]:
+        """Return all that decides a tagger besides the seed."""
+        job, corpus = self._job, self._corpus
+        own: dict[str, Any] = {"kind": choice.kind, "c2": choice.c2}
+        if choice.kind == "words":
+            return own
+        own |= {"count": dict(corpus.count), "tokens": corpus.tokens}
+        if choice.kind == "Brown clusters":
+            return own | {"clusters": job.scale.clusters}
+        learnt = settings.WORD2VEC if choice.kind.startswith("word2vec") else job.fit
+        return own | {"scale": choice.scale, "learnt": dict(learnt)}
+
+    def _tags(self, choice: Choice, seed: int, part: str) -> Tags:
+        """Return the predicted tags of a part; a tagger is trained once for both."""
+        train = self._sentences_of("train")
+        sums = [self._job.work.sha256(path) for name in NEEDS for path in self._job.data.files(name)]
+
+        def predict() -> dict[str, Tags]:
+            tagger = train_crf(
+                train,
+                settings=CRFSettings(c2=choice.c2, vector_scale=choice.scale),
+                **self._knowledge(choice.kind, seed),
+            )
+            words = {name: [sentence.tokens for sentence in self._sentences_of(name)] for name in ("dev", "test")}
+            return {name: [list(tags) for tags in tagger.predict(some)] for name, some in words.items()}
+
+        identity = {**self._settings(choice), "seed": seed, "data": sums}
+        found: Tags = self._job.work.json("tags", identity, predict)[part]
+        return found
+
+    def _knowledge(self, kind: str, seed: int) -> dict[str, Any]:
+        """Return the arguments of train_crf that bring in what was learnt from unlabelled text."""
+        if kind == "words":
+            return {}
+        if kind == "Brown clusters":
+            return {"clusters": self._clusters()}
+        if self._features[0] != (kind, seed):  # one at a time: vectors of all sentences are large
+            self._features = (kind, seed), remembered(self._vectors(kind, seed))
+        return {"features": self._features[1]}
+
+    def _vectors(self, kind: str, seed: int) -> Features:
+        work = self._job.work
+        if kind.startswith("word2vec"):
+            vectors = work.word2vec(self._corpus, seed=seed, **settings.WORD2VEC)
+            return with_neighbours(vectors) if kind.endswith("neighbours") else vectors
+        model = work.model(self._corpus, **{**self._job.fit, "seed": seed})
+        if kind == "word and neighbours":
+            return with_neighbours(model_features(model, parts="word"))
+        return model_features(model, parts=kind.split(" + "))  # type: ignore[arg-type]
+
+    def _clusters(self) -> Mapping[str, str]:
+        """Return the path of every word of the labelled data, unknown ones by their class."""
+        vocabulary, paths = self._job.work.clusters(self._corpus, self._job.scale.clusters)
+        words = {token for part in ("train", "dev", "test") for s in self._sentences_of(part) for token in s.tokens}
+        found = sorted(words)
+        return {word: paths[row] for word, row in zip(found, vocabulary.ids(found).tolist(), strict=True)}
+
+    def _gold(self, part: str) -> Tags:
+        return [list(sentence.tags) for sentence in self._sentences_of(part)]
+
+    def _sentences_of(self, part: str) -> list[Tagged]:
+        if part not in self._sentences:
+            self._sentences[part] = read_entities(self._job.data, part)
+        return self._sentences[part]
+
+
+def read_entities(data: Data, part: str) -> list[Tagged]:
+    """Read a part of CoNLL-2003, its tags as IOB2."""
+    return with_scheme(read_tagged(data.split("conll", part), format="conll"), "iob2")

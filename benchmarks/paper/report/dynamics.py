@@ -1,0 +1,136 @@
+"""Table 1 and its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.paper.report.blocks import Block, Claim, Figure, Table, Text, claims_table
+from benchmarks.paper.report.numbers import figures, p_value, significant, spread, values
+from benchmarks.paper.report.pictures import BLUE, GREY, ORANGE, picture
+
+KINDS = ("EM", "subspace identification")
+SHOWN = 8
+
+
+def section(content: Mapping[str, Any], folder: Path) -> list[Block]:
+    """Return the blocks of the study."""
+    cells = content["cells"]
+    em, ssid = (figures(cells, kind)[0]["pairs"] for kind in KINDS)
+    path = folder / "dynamics.png"
+    _draw(path, em, ssid)
+    return [
+        Text(
+            "A maps its right singular vectors to its left ones. For each, the words most likely in that state, strongest "
+            "pairs first (seed 0), with the singular value σ and how much of a state stays (the cosine of the two vectors: "
+            "1 is a topic that A leaves alone, 0 a step from one kind of word to another). The state is in coordinates "
+            "with unit process noise. The paper shows six pairs of its choice; these are not chosen, except that the pair "
+            "that stays most is put at the end."
+        ),
+        _pairs(em, "After EM"),
+        _pairs(ssid, "After subspace identification alone"),
+        Figure(path, "The strongest transitions of the state, after EM and after subspace identification alone"),
+        Text(
+            f"How much structure the lists have: purity is the share of a list's words whose most frequent universal tag "
+            f"in UD EWT is the list's dominant one; likeness is the mean cosine of two words of a list by word2vec. Both "
+            f"over the {len(em)} strongest pairs, words that the treebank has."
+        ),
+        _structure(cells),
+        claims_table(_claims(cells)),
+    ]
+
+
+def chosen(pairs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the strongest pairs, and of the others the one that stays most."""
+    rest = pairs[SHOWN - 1 :]
+    return [*pairs[: SHOWN - 1], *([max(rest, key=lambda pair: pair["stays"])] if rest else [])]
+
+
+def _pairs(pairs: Sequence[Mapping[str, Any]], caption: str) -> Table:
+    rows = [
+        (f"{pair['strength']:.2f}", f"{pair['stays']:.2f}", _words(pair["source"]), _words(pair["target"]))
+        for pair in chosen(pairs)
+    ]
+    return Table(("σ", "stays", "words before", "words after"), rows, caption)
+
+
+def _words(words: Sequence[str]) -> str:
+    return " ".join(f"`{word}`" if word != "`" else "`` ` ``" for word in words)
+
+
+def _structure(cells: Mapping[str, Any]) -> Table:
+    rows = [
+        (kind, *(spread(values(cells, f"{kind} / ", name), 3) for name in ("purity", "likeness"))) for kind in KINDS
+    ]
+    chance = figures(cells, "random words")[0]
+    rows.append(("random words", f"{chance['purity']:.3f}", f"{chance['likeness']:.3f}"))
+    return Table(("lists of", "purity", "likeness"), rows)
+
+
+def _claims(cells: Mapping[str, Any]) -> list[Claim]:
+    from scipy.stats import mannwhitneyu
+
+    em, ssid = (figures(cells, f"{kind} / ")[0] for kind in KINDS)
+    chance = figures(cells, "random words")[0]
+    made = []
+    for name, sentence in (("purity", "a tag"), ("likeness", "their company")):
+        p = float(mannwhitneyu(em[f"{name[:-1]}ies" if name == "purity" else "likenesses"],
+                               ssid["purities" if name == "purity" else "likenesses"], alternative="greater").pvalue)  # fmt: skip
+        above = em[name] > ssid[name] and significant(p)
+        made.append(
+            Claim(
+                f"the pairs show structure that those of subspace identification alone do not ({name}: words share {sentence})",
+                above,
+                f"{em[name]:.3f} after EM, {ssid[name]:.3f} before it, {chance[name]:.3f} by chance "
+                f"(Mann–Whitney, one-sided, {p_value(p)})",
+            )
+        )
+    pairs = em["pairs"]
+    steps = sum(pair["stays"] < 0.5 for pair in pairs)
+    most = max(pair["stays"] for pair in pairs)
+    made.append(
+        Claim(
+            "most pairs are steps from one kind of word to another, some are topics that stay",
+            steps > len(pairs) / 2 and most >= 0.5,
+            f"{steps} of the {len(pairs)} strongest pairs keep less than half of the state; the one that stays most keeps "
+            f"{most:.2f}",
+        )
+    )
+    return made
+
+
+def _draw(path: Path, em: Sequence[Mapping[str, Any]], ssid: Sequence[Mapping[str, Any]]) -> None:
+    shown = [chosen(em), chosen(ssid)]
+    height = 0.78 * max(map(len, shown)) + 0.7
+    with picture(path, 1, 2, figsize=(15, height)) as (_, both):
+        for axes, pairs, title, colour in zip(both, shown, KINDS, (BLUE, ORANGE), strict=True):
+            axes.set(xlim=(0, 10), ylim=(len(pairs) - 0.4, -0.9))
+            axes.axis("off")
+            axes.set_title(f"{title[0].upper()}{title[1:]}")
+            for row, pair in enumerate(pairs):
+                for x, words in ((2.1, pair["source"]), (7.9, pair["target"])):
+                    axes.text(
+                        x, row, _wrapped(words), ha="center", va="center", fontsize=9, linespacing=1.3, parse_math=False,
+                        bbox={"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": colour},
+                    )  # fmt: skip
+                axes.annotate(
+                    "", (5.9, row), (4.1, row),
+                    arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 0.7 + 3 * _relative(pair, pairs)},
+                )  # fmt: skip
+                axes.text(5, row - 0.22, f"σ {pair['strength']:.2f}", ha="center", fontsize=8, color=GREY)
+                axes.text(5, row + 0.33, f"stays {pair['stays']:.2f}", ha="center", fontsize=8, color=GREY)
+
+
+def _relative(pair: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> float:
+    return float(pair["strength"] / max(np.max([other["strength"] for other in pairs]), 1e-12))
+
+
+def _wrapped(words: Sequence[str]) -> str:
+    """Return words on two or three lines of about equal length."""
+    lines, per_line = [], -(-len(words) // 3)
+    for start in range(0, len(words), per_line):
+        lines.append("  ".join(words[start : start + per_line]))
+    return "\n".join(lines)

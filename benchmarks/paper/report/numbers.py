@@ -1,0 +1,48 @@
+"""Numbers as the report writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+Cells = Mapping[str, Mapping[str, Any]]
+
+
+def figures(cells: Cells, prefix: str) -> list[dict[str, Any]]:
+    """Return the figures of the cells whose key begins with a prefix, in order: the seeds of one contender."""
+    return [dict(cell["figures"]) for key, cell in cells.items() if key.startswith(prefix)]
+
+
+def values(cells: Cells, prefix: str, name: str) -> list[float]:
+    """Return one number of each of these cells."""
+    return [float(found[name]) for found in figures(cells, prefix)]
+
+
+def spread(some: Sequence[float], digits: int = 2) -> str:
+    """Return mean ± standard deviation over seeds, or the one value there is."""
+    if not some:
+        return "–"
+    mean = f"{np.mean(some):.{digits}f}"
+    return f"{mean} ± {np.std(some, ddof=1):.{digits}f}" if len(some) > 1 else mean
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """Return a difference with its sign."""
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def p_value(p: float) -> str:
+    """Return a probability, small ones as a bound."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def significant(p: float) -> bool:
+    """Tell whether a difference counts as more than chance, at the paper's level."""
+    return p < 0.05
+
+
+def tokens(number: float | None) -> str:
+    """Return an amount of text in words."""
+    return "all the text" if number is None else f"{number / 1e6:g}M tokens"
