@@ -69,7 +69,7 @@ def new_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterator
     try:
         os.chmod(temporary, 0o777 & ~_umask())  # mkdtemp makes it private; a model is an ordinary folder
         yield temporary
-        for file in temporary.iterdir():
+        for file in temporary.rglob("*"):
             _flush(file)
         _flush(temporary)
         _take_place(temporary, target)

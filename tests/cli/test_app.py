@@ -22,7 +22,8 @@ COMMANDS = [name for names in _PANELS.values() for name in names]
 
 
 def test_help_lists_every_command_and_the_exit_codes(run: Run) -> None:
-    assert len(COMMANDS) == 13
+    files = Path(output.__file__).parent.glob("*.py")
+    assert {file.stem for file in files if "\ndef command(" in file.read_text()} <= set(COMMANDS)
     text = run("--help").stdout
     assert all(command in text for command in COMMANDS)
     assert "130" in text

@@ -17,7 +17,7 @@ from textlds.cli.output import INTERRUPTED, examples, guarded, help_text
 
 _PANELS = {
     "Make a model": ("train", "count", "fit"),
-    "Use a model": ("embed", "similar", "score", "dynamics", "plot"),
+    "Use a model": ("embed", "similar", "score", "dynamics", "plot", "export"),
     "Counts as data": ("merge", "subtract", "prune"),
     "Look around": ("demo", "info"),
 }

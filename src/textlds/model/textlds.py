@@ -97,6 +97,9 @@ class TextLDS:
     def __repr__(self) -> str:
         return f"TextLDS(state_size={self.state_size}, vocabulary={len(self.vocabulary):,})"
 
+    def __deepcopy__(self, memo: object) -> TextLDS:
+        return self  # nothing of it changes; scikit-learn copies the arguments of an estimator at every fold
+
     @property
     def state_size(self) -> int:
         """The size of the state, h."""
