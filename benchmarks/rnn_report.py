@@ -1,0 +1,210 @@
+"""The table, the figure and the page of the study of recurrent networks, made from its finished runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+NAMES = {"random": "random", "subspace": "LDS, subspace identification", "em": "LDS, EM"}
+
+
+def write_report(done: dict[str, Any], folder: Path) -> None:
+    """Write rnn.json, rnn.md and, if a run is finished, rnn.png."""
+    folder.mkdir(parents=True, exist_ok=True)
+    runs = final_runs(done)
+    facts = {name: value for name, value in done.items() if name != "began" and not name.startswith(("run ", "trial "))}
+    results = facts | {
+        "summary": summary(runs, done["counting"]),
+        "runs": runs,
+        "tuning": {name.removeprefix("trial "): value for name, value in done.items() if name.startswith("trial ")},
+        "decays tried": {name: test_free(value) for name, value in done.items() if is_end(name, value)},
+    }
+    (folder / "rnn.json").write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (folder / "rnn.md").write_text(page(results), encoding="utf-8")
+    if runs:
+        plot(results, folder / "rnn.png")
+
+
+def is_end(name: str, value: Any) -> bool:
+    return name.startswith("run ") and "decay" in value and bool(value["finished"])
+
+
+def test_free(run: dict[str, Any]) -> dict[str, float]:
+    """Return what a decay was chosen by."""
+    return {"decay": run["decay"], "dev": best(run), "epochs": len(run["curve"]) - 1}
+
+
+def best(run: dict[str, Any]) -> float:
+    return float(min(record["dev"] for record in run["curve"]))
+
+
+def final_runs(done: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Return the finished runs of each start, one a seed: where several decays were tried, the best on dev."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for name, value in done.items():
+        if is_end(name, value):
+            _, start, seed, _ = name.split()
+            runs = found.setdefault(start, {})
+            if seed not in runs or best(value) < best(runs[seed]):
+                runs[seed] = {"seed": int(seed.removeprefix("seed=")), **value}
+    return {start: sorted(runs.values(), key=lambda run: int(run["seed"])) for start, runs in found.items()}
+
+
+def summary(runs: dict[str, list[dict[str, Any]]], counting: dict[str, float]) -> dict[str, dict[str, Any]]:
+    """Return mean and spread over seeds of what the table shows."""
+    goal = float(np.mean([best(run) for run in runs["random"]])) if "random" in runs else None
+    rows: dict[str, dict[str, Any]] = {}
+    for start, some in runs.items():
+        lds = [0.0 if start == "random" else run["lds"]["cpu"] + counting["cpu"] for run in some]
+        training = [sum(record["cpu"] for record in run["curve"]) for run in some]
+        wall = [sum(record["wall"] for record in run["curve"]) + run["lds"]["wall"] for run in some]
+        reached = [epochs_to(run, goal) for run in some] if goal is not None else []
+        rows[start] = {
+            "seeds": len(some),
+            "dev before training": spread([run["curve"][0]["dev"] for run in some]),
+            "dev after one epoch": spread([run["curve"][1]["dev"] for run in some]),
+            "epochs": spread([len(run["curve"]) - 1 for run in some]),
+            "epochs to the best dev of random": [epoch for epoch in reached if epoch is not None],
+            "runs that reach it": f"{sum(epoch is not None for epoch in reached)} of {len(some)}",
+            "dev": spread([best(run) for run in some]),
+            "test": spread([run["test"] for run in some]),
+            "LDS cpu seconds": spread(lds),
+            "cpu seconds": spread([a + b for a, b in zip(lds, training, strict=True)]),
+            "wall seconds": spread(wall),
+        }
+    return rows
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    """Return mean, standard deviation and range."""
+    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    return {"mean": float(np.mean(values)), "sd": deviation, "least": float(min(values)), "most": float(max(values))}
+
+
+def epochs_to(run: dict[str, Any], goal: float) -> int | None:
+    """Return the first epoch at whose end the development set's perplexity is no higher than the goal."""
+    return next((int(record["epoch"]) for record in run["curve"] if record["dev"] <= goal), None)
+
+
+def page(results: dict[str, Any]) -> str:
+    settings, tokens, schedule = results["settings"], results["tokens"], results["schedule"]
+    lines = [
+        "# A recurrent network from a linear dynamical system",
+        "",
+        f"Made by `benchmarks/rnn.py` ({results['machine']}). Penn Treebank, {tokens['train']:,} tokens to learn from,",
+        f"{tokens['dev']:,} to choose by, {tokens['test']:,} to test on; V = {results['vocabulary']:,}, h =",
+        f"{settings['state_size']}, tanh. The linear dynamical system sees the same text as the network and no other.",
+        "",
+        "![Perplexity against epochs](rnn.png)",
+        "",
+        *table(results["summary"]),
+        "",
+        *verdict(results["summary"]),
+        "",
+        "## How",
+        "",
+        f"Stochastic gradient descent on {settings['batch']} streams x {settings['steps']} words, momentum",
+        f"{settings['momentum']}, back-propagation through {settings['steps']} words, the rate of the h x h matrix",
+        f"{settings['recurrent_rate']} of the others'. {softmax(settings)}",
+        f"The rate stays until an epoch gains less than {100 * schedule['switch']:g} % on the development set, then",
+        f"shrinks geometrically until one gains less than {100 * schedule['stop']:g} %; an epoch that did harm is",
+        "taken back. Settings of the start and rates are the best",
+        f"of short runs ({settings['tuning_tokens']:,} tokens), the decay is the better of two that ended the first",
+        "seed's run. Random weights have the log frequencies of words as bias, as the others do. The test set was read",
+        "by the weights that were best on the development set.",
+        "",
+        "| start | settings | rate | decay |",
+        "|---|---|---|---|",
+        *(chosen(start, runs[0]) for start, runs in results["runs"].items()),
+        "",
+        "| short run | dev before | dev after |",
+        "|---|---|---|",
+        *(f"| {name} | {value['before']:.1f} | {value['dev']:.1f} |" for name, value in results["tuning"].items()),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def softmax(settings: dict[str, Any]) -> str:
+    if settings["softmax"] == "full":
+        return "The softmax is over all words."
+    return (
+        f"In training, the denominator of the softmax is exact over the {settings['common']:,} commonest words and\n"
+        f"the target, and estimated from {settings['sample']} of the others, drawn anew at each step; perplexities\n"
+        "are always those of the full softmax."
+    )
+
+
+def table(rows: dict[str, dict[str, Any]]) -> list[str]:
+    lines = [
+        "| start | seeds | dev before training | after one epoch | epochs | to random's best dev | dev | test "
+        "| processor seconds, the LDS's own among them |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for start, row in rows.items():
+        epochs = row["epochs to the best dev of random"]
+        reached = f"{np.mean(epochs):.1f} ({row['runs that reach it']})" if epochs else f"({row['runs that reach it']})"
+        cells = [
+            NAMES[start],
+            row["seeds"],
+            f"{row['dev before training']['mean']:.0f}",
+            f"{row['dev after one epoch']['mean']:.1f}",
+            f"{row['epochs']['mean']:.1f}",
+            reached,
+            f"{row['dev']['mean']:.2f} ± {row['dev']['sd']:.2f}",
+            f"{row['test']['mean']:.2f} ± {row['test']['sd']:.2f}",
+            f"{row['cpu seconds']['mean']:.0f} ({row['LDS cpu seconds']['mean']:.0f})",
+        ]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return lines
+
+
+def verdict(rows: dict[str, dict[str, Any]]) -> list[str]:
+    """Say what the figures say, and no more."""
+    lines: list[str] = []
+    for start in ("em", "subspace"):
+        if start in rows and "random" in rows:
+            row, random = rows[start], rows["random"]
+            apart = row["test"]["most"] < random["test"]["least"] or row["test"]["least"] > random["test"]["most"]
+            lines.append(
+                f"- {NAMES[start]}: test perplexity {row['test']['mean'] - random['test']['mean']:+.2f} against "
+                f"random; the ranges over seeds {'do not overlap' if apart else 'overlap'} "
+                f"({row['test']['least']:.2f} to {row['test']['most']:.2f}, "
+                f"{random['test']['least']:.2f} to {random['test']['most']:.2f})."
+            )
+    return lines
+
+
+def chosen(start: str, run: dict[str, Any]) -> str:
+    settings = ", ".join(f"{name} {value:g}" for name, value in run["settings"].items())
+    scales = ", ".join(f"{name} {run['lds'][name]:g}" for name in ("state scale", "readout cap") if name in run["lds"])
+    how = ", ".join(filter(None, (settings, scales)))
+    return f"| {NAMES[start]} | {how} | {run['curve'][0]['rate']:g} | {run['decay']:g} |"
+
+
+def plot(results: dict[str, Any], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6.5, 4))
+    highest = 0.0
+    for color, (start, runs) in zip(("C0", "C1", "C2"), results["runs"].items(), strict=False):
+        for number, run in enumerate(runs):
+            points = [(record["epoch"], record["dev"]) for record in run["curve"][1:]]
+            axes.plot(*zip(*points, strict=True), color=color, alpha=0.8, label=NAMES[start] if number == 0 else None)
+            highest = max(highest, points[0][1])
+    settings = results["settings"]
+    axes.set(xlabel="epochs", ylabel="perplexity, development set", yscale="log", ylim=(None, 1.05 * highest))
+    axes.yaxis.set_major_formatter("{x:.0f}")
+    axes.yaxis.set_minor_formatter("{x:.0f}")
+    axes.set_title(f"Penn Treebank, h = {settings['state_size']}, {max(map(len, results['runs'].values()))} seeds")
+    axes.grid(alpha=0.3, which="both")
+    axes.legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
