@@ -256,8 +256,8 @@ def test_a_diagonal_recurrence_gives_the_same_predictions(seed):
     recurrence = diagonal_recurrence(model)
     found = recurrence.predictions(torch.as_tensor(ids)).numpy()
     np.testing.assert_allclose(found, filter_predictions(model, ids), rtol=1e-9, atol=1e-11)
-    network = linear_network(model)
-    expected = np.linalg.eigvals(network.A * network.shrink)
+    steady = gaussian.dense_steady_state(model.params, np.sqrt(model.frequencies))
+    expected = np.linalg.eigvals(steady.smoother_gain)  # J = Σ_filt Fᵀ Σ_filt⁻¹ has the eigenvalues of the filter
     kept = recurrence.eigenvalues.numpy()
     both = np.concatenate([kept, kept[kept.imag > 0].conj()])
     np.testing.assert_allclose(np.sort_complex(both), np.sort_complex(expected), atol=1e-12)

@@ -48,14 +48,14 @@ def to_rnn(
     linear, scales = linear_network(model), scales or Scales()
     weights = linear.scaled(scales, activation, "softmax")
     into, back = linear.coordinates(scales.state)
-    h = len(linear.A)
+    h = len(linear.transition)
     embedding, readout = nn.Embedding(len(linear.gains), h), nn.Linear(h, len(linear.gains))
     rnn = nn.RNN(h, h, nonlinearity=activation, batch_first=True)
     load_arrays(embedding, {"weight": linear.gains @ into.T}, dtype)
     recurrent = {
-        "weight_ih_l0": into @ linear.A @ back,
-        "weight_hh_l0": weights.transition,
-        "bias_ih_l0": weights.start - weights.transition @ weights.start,  # zero, but for relu
+        "weight_ih_l0": into @ linear.transition @ back,
+        "weight_hh_l0": weights.recurrent,
+        "bias_ih_l0": weights.start - weights.recurrent @ weights.start,  # zero, but for relu
         "bias_hh_l0": np.zeros(h),
     }
     load_arrays(rnn, recurrent, dtype)
@@ -100,8 +100,8 @@ def diagonal_recurrence(model: TextLDS, *, dtype: torch.dtype = torch.complex128
     The eigenvectors of a fitted model are far from orthogonal: in complex64 three digits or so are lost.
     """
     linear = linear_network(model)
-    eigenvalues, vectors = np.linalg.eig(linear.A * linear.shrink)
-    inputs = np.linalg.solve(vectors, (linear.gains @ linear.A.T).T).T
+    eigenvalues, vectors = np.linalg.eig(linear.filter_matrix)
+    inputs = np.linalg.solve(vectors, (linear.gains @ linear.transition.T).T).T
     outputs = linear.frequencies[:, None] * (linear.ratios @ vectors)
     kept = eigenvalues.imag >= 0
     outputs[:, eigenvalues.imag > 0] *= 2  # for the conjugate, whose product is the conjugate

@@ -107,16 +107,16 @@ class RecurrentLM(nn.Module):
         linear = linear_network(model)
 
         def build(chosen: Scales, made_as: torch.dtype) -> RecurrentLM:
-            h = linear.scaled(chosen, activation, link)
-            lm = cls(len(h.inputs), len(h.transition), activation=activation, link=link, scale=0, sparse=sparse)
-            weights = {
-                "inputs.weight": h.inputs,
-                "recurrent.weight": h.transition,
-                "readout.weight": h.readout,
-                "readout.bias": h.bias,
-                "start": h.start,
+            weights = linear.scaled(chosen, activation, link)
+            lm = cls(*weights.inputs.shape, activation=activation, link=link, scale=0, sparse=sparse)
+            arrays = {
+                "inputs.weight": weights.inputs,
+                "recurrent.weight": weights.recurrent,
+                "readout.weight": weights.readout,
+                "readout.bias": weights.bias,
+                "start": weights.start,
             }
-            load_arrays(lm, weights, made_as)
+            load_arrays(lm, arrays, made_as)
             return lm
 
         if held_out is not None:
@@ -145,12 +145,12 @@ class RecurrentLM(nn.Module):
         """Return the states after each word, (batch, time, h), without the readout, which is most of the work."""
         if ids.ndim != 2 or ids.shape[1] == 0:
             raise ArgumentError(f"ids has the shape {tuple(ids.shape)}; give (batch, time), with a word at least.")
-        h = self.start.expand(len(ids), -1) if state is None else state
-        A = self.recurrent.weight.T
+        state = self.start.expand(len(ids), -1) if state is None else state
+        recurrent = self.recurrent.weight.T
         found = []
         for driven in self.inputs(ids).unbind(1):
-            h = _apply(self.activation, torch.addmm(driven, h, A))
-            found.append(h)
+            state = _apply(self.activation, torch.addmm(driven, state, recurrent))
+            found.append(state)
         return torch.stack(found, 1)
 
     def log_probabilities(self, outputs: Tensor) -> Tensor:

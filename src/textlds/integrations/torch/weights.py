@@ -64,14 +64,14 @@ class Weights:
     """The weights of a network in float64.
 
     Attributes:
-        transition: A', (h, h).
+        recurrent: A', (h, h).
         inputs: A row for every word, (V, h).
         readout: (V, h).
         bias: (V,).
         start: The state before the first word, (h,).
     """
 
-    transition: Matrix
+    recurrent: Matrix
     inputs: Matrix
     readout: Matrix
     bias: Vector
@@ -83,7 +83,7 @@ class LinearNetwork:
     """The Kalman filter of a model as a linear network, in the coordinates of inference.
 
     Attributes:
-        A: Transition matrix of the model, (h, h).
+        transition: A of the model, (h, h).
         shrink: φ: what the filter keeps of a prediction when the word is seen, (h,).
         gains: k(w), what each word brings, (V, h).
         ratios: W C: p · ratios[i] is by what ratio, less one, word i is more likely than its frequency, (V, h).
@@ -92,7 +92,7 @@ class LinearNetwork:
         second_moment: E[p pᵀ] over the corpus, (h, h).
     """
 
-    A: Matrix
+    transition: Matrix
     shrink: Vector
     gains: Matrix
     ratios: Matrix
@@ -100,24 +100,29 @@ class LinearNetwork:
     unsmoothed: Vector
     second_moment: Matrix
 
+    @property
+    def filter_matrix(self) -> Matrix:
+        """A diag(φ), (h, h): how a prediction becomes the next one, but for the word."""
+        return self.transition * self.shrink
+
     def scaled(self, scales: Scales, activation: Activation, link: Link) -> Weights:
         """Return the weights with the state at a scale and the readout capped for its link."""
         into, back = self.coordinates(scales.state)
-        transition = into @ (self.A * self.shrink) @ back
-        inputs = self.gains @ (into @ self.A).T
+        recurrent = into @ self.filter_matrix @ back
+        inputs = self.gains @ (into @ self.transition).T
         if link == "softmax":
             readout = self.capped(scales.readout) @ back
             variances = scales.state**2 * np.einsum("ij,ij->i", readout, readout)
             bias = np.log(self.unsmoothed) - variances / 2
         else:
             readout, bias = self.frequencies[:, None] * (self.ratios @ back), self.frequencies.copy()
-        start = np.zeros(len(transition))
+        start = np.zeros(len(recurrent))
         if activation == "relu":
             # h + d for h: a word is read at every step, so that its row can carry what else would be a bias
             start += _RELU_SHIFT * scales.state
-            inputs += start - transition @ start
+            inputs += start - recurrent @ start
             bias -= readout @ start
-        return Weights(transition, inputs, readout, bias, start)
+        return Weights(recurrent, inputs, readout, bias, start)
 
     def coordinates(self, scale: float) -> tuple[Matrix, Matrix]:
         """Return the map p → h = s E[p pᵀ]^-½ p and its inverse."""
@@ -136,12 +141,11 @@ def linear_network(model: TextLDS) -> LinearNetwork:
     params, null = model.params, np.sqrt(model.frequencies)
     with one_blas_thread():
         system, gains = canonical_system(params, steady_state(params), null)
-        T = system.T
         weights = np.divide(1.0, null, out=np.zeros_like(null), where=null > 0)
-        ratios = weights[:, None] * (params.C @ np.linalg.inv(T))
-        moves = system.A @ T
+        ratios = weights[:, None] * (params.C @ np.linalg.inv(system.T))
+        moves = system.A @ system.T
     return LinearNetwork(
-        A=system.A,
+        transition=system.A,
         shrink=system.shrink,
         gains=gains,
         ratios=ratios,
@@ -153,12 +157,11 @@ def linear_network(model: TextLDS) -> LinearNetwork:
 
 def _unsmoothed(model: TextLDS) -> Vector:
     """Return (n + ½) / (T + ½ V): the pseudocounts that serve moments are too many for a language model."""
-    facts, V = model.history.settings, len(model.frequencies)
+    facts, size = model.history.settings, len(model.frequencies)
     if "pseudocount_used" not in facts or "tokens" not in facts:
         known: Vector = np.maximum(model.frequencies, model.frequencies[model.frequencies > 0].min())
         return known
     total, pseudocount = float(facts["tokens"]), float(facts["pseudocount_used"])
-    counts: Vector = np.maximum(
-        model.frequencies * (total + pseudocount * V) - pseudocount, 0
-    )  # μ = (n + κ) / (T + κ V)
-    return (counts + 0.5) / (total + 0.5 * V)
+    # μ = (n + κ) / (T + κ V)
+    counts: Vector = np.maximum(model.frequencies * (total + pseudocount * size) - pseudocount, 0)
+    return (counts + 0.5) / (total + 0.5 * size)
