@@ -1,0 +1,482 @@
+"""spaCy's own pipelines: vectors on tokens, trained on, saved, loaded, the same."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from integrations.limits import files_up_to
+from model.worlds import CLASSES, counts_of, grammar_text, names, random_model
+from textlds.corpus.settings import TextSettings
+from textlds.errors import ArgumentError, FormatError, MissingExtraError, OutputExistsError
+from textlds.fitting import fit
+from textlds.model.textlds import TextLDS
+from textlds.model.vectors import word_vectors
+
+spacy = pytest.importorskip("spacy")
+
+from spacy.tokens import Doc, DocBin  # noqa: E402
+from spacy.training import Example  # noqa: E402
+
+from textlds.integrations.spacy import StoredModel, save_vectors  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("default")  # a foreign library's warnings are not ours to fix
+
+TEXT = "aaa aab  aac\naad aae zzz\n\naaf aag"
+
+
+def world(**settings):
+    """Return a small random model whose text is read with these settings."""
+    given = TextSettings(tokenizer="whitespace", unknown="single", **settings)
+    token = given.boundary_token
+    return random_model(0, V=12, h=3, settings=given, words=[*names(10 if token else 11), *([token] if token else [])])
+
+
+@pytest.fixture
+def path(tmp_path):
+    world().save(tmp_path / "model")
+    return str(tmp_path / "model")
+
+
+def pipeline(path, **config):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("textlds", config={"model": path, **config})
+    return nlp
+
+
+def vectors_of(doc):
+    return np.array([token._.textlds for token in doc])
+
+
+# -- vectors on tokens
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"boundaries": "line"},
+        {"boundaries": "document"},
+        {"boundaries": "none"},
+        {"boundaries": "sentence"},
+        {"boundaries": "line", "boundary_token": "</s>"},
+        {"boundaries": "document", "boundary_token": "</s>"},
+    ],
+    ids=str,
+)
+def test_contexts_end_where_they_did_in_the_corpus(tmp_path, settings):
+    """spaCy's tokens, line breaks among them, give what the model makes of the raw text."""
+    model = world(**settings)
+    model.save(tmp_path / "model")
+    doc = pipeline(str(tmp_path / "model"))(TEXT)
+    words = [token.i for token in doc if not token.is_space]
+    (expected,) = model.embed([TEXT])
+    assert expected.tokens == [doc[i].text for i in words]
+    np.testing.assert_allclose(vectors_of(doc)[words], expected.vectors, atol=1e-6)
+    assert not vectors_of(doc)[[token.i for token in doc if token.is_space]].any()
+    assert len(words) < len(doc)
+
+
+def test_sentences_that_another_component_has_found(tmp_path):
+    model = world(boundaries="sentence")
+    model.save(tmp_path / "model")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.add_pipe("textlds", config={"model": str(tmp_path / "model")})
+    found = vectors_of(nlp("aaa aab . aac aad"))
+    expected = [s.vectors for s in model.embed([["aaa", "aab", "."], ["aac", "aad"]])]
+    np.testing.assert_allclose(found, np.concatenate(expected), atol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{"parts": ["left", "word"]}, {"method": "filter"}, {"parts": "word"}], ids=str)
+def test_options_are_those_of_embed(path, options):
+    doc = pipeline(path, **options)("aaa aab aac")
+    (expected,) = world().embed([["aaa", "aab", "aac"]], **options)
+    np.testing.assert_array_equal(vectors_of(doc), expected.vectors)
+
+
+@pytest.mark.parametrize("assign", ["extension", "tensor", "both"])
+def test_where_vectors_go(path, assign):
+    doc = pipeline(path, assign=assign)(TEXT)
+    expected = vectors_of(pipeline(path)(TEXT))
+    if assign != "extension":
+        np.testing.assert_array_equal(doc.tensor, expected)
+        np.testing.assert_allclose(doc.vector, expected.mean(axis=0), atol=1e-6)  # spaCy falls back on the tensor
+    else:
+        assert doc.tensor.size == 0
+    if assign == "tensor":
+        assert all(token._.textlds is None for token in doc)
+    else:
+        np.testing.assert_array_equal(vectors_of(doc), expected)
+
+
+def test_batches(path):
+    nlp = pipeline(path)
+    texts = [TEXT, "", "aaa", "\n", *[" ".join(names(10)[: n % 10]) for n in range(40)]]
+    alone = [vectors_of(nlp(text)) for text in texts]
+    for batch_size in (1, 7, 1000):
+        for doc, expected in zip(nlp.pipe(texts, batch_size=batch_size), alone, strict=True):
+            np.testing.assert_allclose(vectors_of(doc), expected, atol=1e-6)
+
+
+def test_several_processes(path):
+    nlp = pipeline(path)
+    texts = ["aaa aab", "aac", "aad aae aaf"] * 2
+    for doc, text in zip(nlp.pipe(texts, n_process=2, batch_size=2), texts, strict=True):
+        np.testing.assert_allclose(vectors_of(doc), vectors_of(nlp(text)), atol=1e-6)
+
+
+def test_vectors_stay_with_their_tokens(path):
+    doc = pipeline(path)("aaa aab aac aad")
+    before = vectors_of(doc)
+    (again,) = DocBin(docs=[doc], store_user_data=True).get_docs(doc.vocab)
+    np.testing.assert_array_equal(vectors_of(again), before)
+    np.testing.assert_array_equal(vectors_of(doc[2:4].as_doc(copy_user_data=True)), before[2:])
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[0:2])
+    np.testing.assert_array_equal(vectors_of(doc)[1:], before[2:])
+
+
+def test_a_batch_that_fails_is_handed_to_the_error_handler(tmp_path):
+    nlp = pipeline(str(tmp_path / "late"))
+    failed = []
+    nlp.set_error_handler(lambda name, component, docs, error: failed.append((name, len(docs), type(error))))
+
+    def texts():
+        yield from ("aaa", "aab")
+        world().save(tmp_path / "late")
+        yield "aac"
+
+    assert [doc.text for doc in nlp.pipe(texts(), batch_size=2)] == ["aac"]
+    assert failed == [("textlds", 2, FormatError)]
+
+
+# -- what can be wrong
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"assign": "all"}, "assign='all' is not one of 'extension', 'tensor', 'both'"),
+        ({"parts": ["up"]}, "'up' is not one of 'state', 'left', 'word', 'right'"),
+        ({"method": "guess"}, "method='guess' is not one of"),
+    ],
+)
+def test_wrong_options_are_told_at_once(path, config, message):
+    with pytest.raises(ArgumentError, match=message):
+        pipeline(path, **config)
+
+
+@pytest.mark.parametrize("config", [{"model": 3}, {"parts": 3}, {"threads": "many"}, {"nonsense": 1}], ids=str)
+def test_wrong_types_are_refused_by_the_configuration(config):
+    with pytest.raises(ValueError, match="Config error"):
+        spacy.blank("en").add_pipe("textlds", config=config)
+
+
+def test_a_model_that_is_missing_is_told_when_it_is_needed(tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("textlds")
+    with pytest.raises(ArgumentError, match="no model was named"):
+        nlp("aaa")
+    with pytest.raises(FormatError, match="nowhere does not exist"):
+        pipeline(str(tmp_path / "nowhere"))("aaa")
+
+
+def test_without_spacy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    monkeypatch.delitem(sys.modules, "textlds.integrations.spacy")
+    with pytest.raises(MissingExtraError, match=r"pip install 'textlds\[spacy\]'"):
+        __import__("textlds.integrations.spacy")
+
+
+# -- saved with the pipeline
+
+
+def test_a_saved_pipeline_needs_the_model_folder_no_more(path, tmp_path):
+    nlp = pipeline(path, parts=["left", "word"], assign="both")
+    expected = nlp(TEXT)
+    nlp.to_disk(tmp_path / "pipeline")
+    data = nlp.to_bytes()
+    shutil.rmtree(path)
+    (tmp_path / "pipeline").rename(tmp_path / "moved")
+    loaded = spacy.load(tmp_path / "moved")
+    from_bytes = pipeline(path, parts=["left", "word"], assign="both").from_bytes(data)
+    unpickled = pickle.loads(pickle.dumps(loaded))
+    for again in (loaded, from_bytes, unpickled):
+        np.testing.assert_array_equal(vectors_of(again(TEXT)), vectors_of(expected))
+        np.testing.assert_array_equal(again(TEXT).tensor, expected.tensor)
+    loaded.to_disk(tmp_path / "again")
+    names = sorted(file.name for file in (tmp_path / "moved" / "textlds").iterdir())
+    assert names == ["config.json", "history.json", "model.safetensors", "vocabulary.json"]
+    for name in names:
+        saved = [(tmp_path / folder / "textlds" / name).read_bytes() for folder in ("moved", "again")]
+        assert saved[0] == saved[1]
+
+
+def test_a_new_process_finds_the_factory_by_itself(path, tmp_path):
+    """Nothing of textlds is imported there by hand: spaCy finds it by its entry point."""
+    pipeline(path, assign="tensor").to_disk(tmp_path / "pipeline")
+    script = (
+        "import spacy, sys\n"
+        f"doc = spacy.load({str(tmp_path / 'pipeline')!r})({TEXT!r})\n"
+        "sys.stdout.buffer.write(doc.tensor.tobytes())"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=120)
+    assert done.stdout == pipeline(path, assign="tensor")(TEXT).tensor.tobytes()
+
+
+def test_an_altered_model_is_refused(path, tmp_path):
+    nlp = pipeline(path)
+    nlp.to_disk(tmp_path / "pipeline")
+    file = tmp_path / "pipeline" / "textlds" / "history.json"
+    file.write_text(file.read_text() + " ")
+    with pytest.raises(FormatError, match="altered"):
+        spacy.load(tmp_path / "pipeline")
+    import srsly
+
+    stored = StoredModel(path)
+    files = srsly.msgpack_loads(stored.to_bytes())
+    with pytest.raises(FormatError, match="outside its folder"):
+        stored.from_bytes(srsly.msgpack_dumps({**files, "../escape": b""}))
+    del files["vocabulary.json"]
+    with pytest.raises(FormatError):
+        stored.from_bytes(srsly.msgpack_dumps(files))
+    assert stored.model.vocabulary == world().vocabulary  # the one it had
+
+
+def test_a_write_that_fails_keeps_the_model_that_was_there(path, tmp_path):
+    nlp = pipeline(path)
+    nlp.to_disk(tmp_path / "pipeline")
+    before = {file.name: file.read_bytes() for file in (tmp_path / "pipeline" / "textlds").iterdir()}
+    random_model(1, V=40, h=5).save(tmp_path / "other")
+    other = pipeline(str(tmp_path / "other"))
+    with files_up_to(400), pytest.raises(OSError, match="File too large"):
+        other.get_pipe("textlds").to_disk(tmp_path / "pipeline" / "textlds")
+    assert {file.name: file.read_bytes() for file in (tmp_path / "pipeline" / "textlds").iterdir()} == before
+    assert not [name for name in os.listdir(tmp_path / "pipeline") if name.startswith(".")]
+    np.testing.assert_array_equal(vectors_of(spacy.load(tmp_path / "pipeline")(TEXT)), vectors_of(nlp(TEXT)))
+
+
+# -- features for spaCy's own components
+
+
+@pytest.fixture(scope="module")
+def language(tmp_path_factory):
+    """A model of a little language, and sentences of it with their tags and entities."""
+    text = grammar_text(0, 3000)
+    folder = tmp_path_factory.mktemp("language") / "model"
+    fit(counts_of([text]), state_size=12, iterations=10).save(folder)
+    ends = [i + 1 for i, word in enumerate(text) if word in CLASSES["end"]]
+    sentences = [text[a:b] for a, b in zip([0, *ends], ends, strict=False)]
+    kinds = {word: kind for kind, words in CLASSES.items() for word in words if word != "bank"}
+    sentences = [sentence for sentence in sentences if "bank" not in sentence]
+    tags = [[kinds[word] for word in sentence] for sentence in sentences]
+    # an adjective and its noun are an entity, so that a name has one or two words
+    entities = [
+        ["O" if tag not in ("adj", "noun") else _biluo(of_sentence, i) for i, tag in enumerate(of_sentence)]
+        for of_sentence in tags
+    ]
+    return str(folder), list(zip(sentences, tags, entities, strict=True))
+
+
+def _biluo(tags, i):
+    if tags[i] == "adj":
+        return "B-THING"
+    return "L-THING" if i and tags[i - 1] == "adj" else "U-THING"
+
+
+IOB = str.maketrans("LU", "IB")  # what Doc takes
+LAYER = {"@architectures": "textlds.Tok2Vec.v1", "width": 32}
+LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 32, "upstream": "*"}
+RECOGNISER = {
+    "@architectures": "spacy.TransitionBasedParser.v2", "state_type": "ner", "extra_state_tokens": False,
+    "hidden_width": 32, "maxout_pieces": 2, "use_upper": True, "tok2vec": LISTENER,
+}  # fmt: skip
+HASHED = {
+    "@architectures": "spacy.MultiHashEmbed.v2", "width": 16, "attrs": ["NORM", "SUFFIX"], "rows": [200, 200],
+    "include_static_vectors": False,
+}  # fmt: skip
+
+
+def train(nlp, data, *, epochs):
+    spacy.util.fix_random_seed(0)
+    rng = random.Random(0)
+    examples = [
+        Example.from_dict(Doc(nlp.vocab, words=words), {"words": words, "tags": tags, "entities": entities})
+        for words, tags, entities in data
+    ]
+    optimizer = nlp.initialize(lambda: examples)
+    for _ in range(epochs):
+        rng.shuffle(examples)
+        nlp.update(examples, sgd=optimizer)
+    return nlp
+
+
+def accuracy(nlp, data):
+    docs = nlp.pipe(Doc(nlp.vocab, words=words) for words, _, _ in data)
+    right = [
+        t.tag_ == tag for doc, (_, tags, _) in zip(docs, data, strict=True) for t, tag in zip(doc, tags, strict=True)
+    ]
+    return np.mean(right)
+
+
+def entities_of(doc):
+    return [(entity.start, entity.end) for entity in doc.ents]
+
+
+def test_a_tagger_and_an_entity_recogniser_learn_from_a_few_sentences(language, tmp_path):
+    path, data = language
+    nlp = spacy.blank("en")
+    nlp.add_pipe("tok2vec", config={"model": {**LAYER, "model": path}})
+    nlp.add_pipe("tagger", config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": LISTENER}})
+    nlp.add_pipe("ner", config={"model": RECOGNISER})
+    few, others = data[:12], data[12:72]
+    train(nlp, few, epochs=60)
+    assert accuracy(nlp, few) == 1
+    # words that the few sentences do not hold are tagged by their vectors
+    seen = {word for words, _, _ in few for word in words}
+    assert any(word not in seen for words, _, _ in others for word in words)
+    assert accuracy(nlp, others) > 0.9
+    docs = [nlp(Doc(nlp.vocab, words=words)) for words, _, _ in few]
+    for doc, (_, tags, _) in zip(docs, few, strict=True):
+        nouns = [i for i, tag in enumerate(tags) if tag == "noun"]
+        assert entities_of(doc) == [(i - (tags[i - 1] == "adj"), i + 1) for i in nouns]
+
+    nlp.to_disk(tmp_path / "trained")
+    loaded = spacy.load(tmp_path / "trained")
+    for words, _, _ in others:
+        one, other = (pipe(Doc(pipe.vocab, words=words)) for pipe in (nlp, loaded))
+        assert one.to_json() == other.to_json()
+        np.testing.assert_array_equal(one.tensor, other.tensor)
+
+
+@pytest.mark.parametrize("extra", [{}, {"embed": HASHED}], ids=["alone", "with hashed features"])
+def test_inside_one_component(language, extra, tmp_path):
+    path, data = language
+    copy = tmp_path / "model"
+    shutil.copytree(path, copy)
+    nlp = spacy.blank("en")
+    layer = {**LAYER, "model": str(copy), "parts": ["left", "word"], **extra}
+    nlp.add_pipe("tagger", config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": layer}})
+    train(nlp, data[:10], epochs=40)
+    assert accuracy(nlp, data[:10]) == 1
+    nlp.to_disk(tmp_path / "tagger")
+    shutil.rmtree(copy)
+    loaded = spacy.load(tmp_path / "tagger")
+    again = pickle.loads(pickle.dumps(loaded))
+    for words, _, _ in data[10:30]:
+        tags = [[t.tag_ for t in pipe(Doc(pipe.vocab, words=words))] for pipe in (nlp, loaded, again)]
+        assert tags[0] == tags[1] == tags[2]
+
+
+def test_the_vectors_are_not_trained(language):
+    path, data = language
+    nlp = spacy.blank("en")
+    nlp.add_pipe("tagger", config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": {**LAYER, "model": path}}})
+    train(nlp, data[:4], epochs=3)
+    (layer,) = [node for node in nlp.get_pipe("tagger").model.walk() if node.name == "textlds"]
+    words = data[0][0]
+    (found,) = layer.predict([Doc(nlp.vocab, words=words)])
+    (expected,) = TextLDS.load(path).embed([words], parts=("left", "word", "right"))
+    np.testing.assert_array_equal(found, expected.vectors)
+
+
+def test_wrong_options_of_the_layer(language):
+    with pytest.raises(ArgumentError, match="'up' is not one of"):
+        spacy.registry.architectures.get("textlds.Tok2Vec.v1")(language[0], 8, parts=["up"])
+
+
+def test_the_configuration_of_the_how_to(language, tmp_path):
+    """``spacy train`` with the components that docs/how-to-spacy.md shows."""
+    from spacy.cli.init_config import fill_config
+    from spacy.cli.train import train as spacy_train
+
+    path, data = language
+    vocab = spacy.blank("en").vocab
+    for name, part in (("train", data[:40]), ("dev", data[40:60])):
+        docs = [Doc(vocab, words=words, ents=[tag.translate(IOB) for tag in tags]) for words, _, tags in part]
+        DocBin(docs=docs).to_disk(tmp_path / f"{name}.spacy")
+    page = (Path(__file__).parents[2] / "docs" / "how-to-spacy.md").read_text("utf-8")
+    (shown,) = re.findall(r"```text\n(\[components].*?)```", page, re.DOTALL)
+    assert 'model = "model"' in shown
+    readers = "".join(
+        f'[corpora.{name}]\n@readers = "spacy.Corpus.v1"\npath = "{tmp_path}/{name}.spacy"\n'
+        for name in ("train", "dev")
+    )
+    (tmp_path / "config.cfg").write_text(
+        '[nlp]\nlang = "en"\npipeline = ["tok2vec","ner"]\n'
+        + shown.replace('model = "model"', f'model = "{path}"')
+        + f"[corpora]\n{readers}[training]\nmax_steps = 120\neval_frequency = 60\n"
+    )
+    fill_config(tmp_path / "full.cfg", tmp_path / "config.cfg")
+    spacy_train(tmp_path / "full.cfg", tmp_path / "trained")
+    nlp = spacy.load(tmp_path / "trained" / "model-best")
+    gold = [Doc(vocab, words=words, ents=[tag.translate(IOB) for tag in tags]) for words, _, tags in data[40:60]]
+    found = [entities_of(nlp(Doc(nlp.vocab, words=words))) for words, _, _ in data[40:60]]
+    assert np.mean([ours == entities_of(theirs) for ours, theirs in zip(found, gold, strict=True)]) > 0.8
+
+
+# -- static vectors
+
+
+@pytest.mark.parametrize("kind", ["input", "output"])
+def test_static_vectors_load(path, tmp_path, kind):
+    table = save_vectors(path, tmp_path / "vectors", vectors=kind)
+    nlp = spacy.load(tmp_path / "vectors")
+    assert nlp.vocab.vectors.shape == table.vectors.shape
+    for word, vector in zip(table.words, table.vectors, strict=True):
+        np.testing.assert_array_equal(nlp.vocab[word].vector, vector)
+    one, other = table.vectors[:2]
+    cosine = one @ other / np.linalg.norm(one) / np.linalg.norm(other)
+    assert nlp(table.words[0]).similarity(nlp(table.words[1])) == pytest.approx(cosine, abs=1e-5)
+    assert not nlp("unheard")[0].has_vector
+    np.testing.assert_array_equal(table.vectors, word_vectors(world(), kind).vectors)
+
+
+def test_static_vectors_initialise_a_pipeline(path, tmp_path):
+    from spacy.training.initialize import load_vectors_into_model
+
+    save_vectors(path, tmp_path / "vectors", classes="drop")
+    nlp = spacy.blank("en")
+    load_vectors_into_model(nlp, tmp_path / "vectors")
+    np.testing.assert_array_equal(nlp("aaa")[0].vector, word_vectors(world()).vectors[0])
+    assert "<unk>" not in nlp.vocab.vectors
+
+
+def test_words_with_white_space_are_no_matter_here(tmp_path):
+    settings = TextSettings(tokenizer="custom", unknown="single")
+    model = random_model(0, V=3, h=2, settings=settings, words=["a", "New York"])
+    save_vectors(model, tmp_path / "vectors")
+    found = spacy.load(tmp_path / "vectors").vocab["New York"].vector
+    np.testing.assert_array_equal(found, word_vectors(model).vectors[1])
+
+
+def test_overwriting_and_failing(path, tmp_path):
+    save_vectors(path, tmp_path / "vectors")
+    with pytest.raises(OutputExistsError, match="exists already"):
+        save_vectors(path, tmp_path / "vectors")
+    before = {f: f.read_bytes() for f in (tmp_path / "vectors").rglob("*") if f.is_file()}
+    with files_up_to(200), pytest.raises(OSError, match="File too large"):
+        save_vectors(path, tmp_path / "vectors", force=True)
+    assert {f: f.read_bytes() for f in (tmp_path / "vectors").rglob("*") if f.is_file()} == before
+    assert sorted(os.listdir(tmp_path)) == ["model", "vectors"]
+    save_vectors(path, tmp_path / "vectors", vectors="output", force=True)
+    assert "output" in spacy.load(tmp_path / "vectors").vocab.vectors.name
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "meta.json").write_text("{}")
+    with pytest.raises(OutputExistsError, match="did not write"):
+        save_vectors(path, tmp_path / "theirs", force=True)
+
+
+def test_a_language_that_spacy_does_not_have(path, tmp_path):
+    with pytest.raises(ArgumentError, match="language='qq' is not one that spaCy has"):
+        save_vectors(path, tmp_path / "vectors", language="qq")
+    assert os.listdir(tmp_path) == ["model"]
