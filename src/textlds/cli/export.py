@@ -89,6 +89,6 @@ def command(
 
 EXAMPLES = (
     "textlds export model -o vectors.txt",
-    ("textlds export model -o vectors.bin --format word2vec-binary --words-only", "a quarter of the size"),
+    ("textlds export model -o vectors.bin --format word2vec-binary --words-only", "a third of the size"),
     ("textlds export model -o vectors --format spacy", "then spacy.load('vectors')"),
 )
