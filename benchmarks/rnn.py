@@ -27,6 +27,7 @@ import platform
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,8 @@ TEXT: dict[str, Any] = {
 }
 STARTS: dict[str, list[dict[str, float]]] = {
     "random": [{"scale": a, "recurrent": b} for a, b in ((0.05, 0.6), (0.1, 0.6), (0.1, 0.9))],
-    "subspace": [{"pseudocount": kappa, "iterations": 0} for kappa in (30, 100)],
     "em": [{"pseudocount": kappa, "iterations": n} for kappa, n in ((30, 5), (30, 20), (100, 20))],
+    "subspace": [{"pseudocount": kappa, "iterations": 0} for kappa in (30, 100)],
 }
 FIRST_RATE = 1.0  # with which the settings of a start are compared; then it is doubled or halved while that helps
 DECAYS = (0.5, 0.3)
@@ -162,17 +163,15 @@ SETTINGS = (
 )  # fmt: skip
 
 
-def plan(study: Study) -> list[Callable[[], Any]]:
-    """Return the work in an order in which every beginning of it is worth something."""
-    starts: list[str] = study.arguments.starts
-    tune: list[Callable[[], Any]] = [lambda start=start: tuned(study, start) for start in starts]
-    first = [lambda start=start, decay=decay: run(study, start, 0, decay) for start in starts for decay in DECAYS]
-    rest = [
-        lambda start=start, seed=seed: run(study, start, seed, best_decay(study, start))
-        for seed in range(1, study.arguments.seeds)
-        for start in starts
-    ]
-    return [*tune, *first, *rest]
+def plan(study: Study) -> list[Callable[[], None]]:
+    """Return the work in an order in which every beginning of it is worth something: subspace identification last."""
+    starts, seeds = study.arguments.starts, range(1, study.arguments.seeds)
+    work = []
+    for some in (set(starts) - {"subspace"}, set(starts) & {"subspace"}):
+        ordered = [start for start in STARTS if start in some]
+        work += [partial(run, study, start, 0, decay) for decay in DECAYS for start in ordered]
+        work += [partial(run, study, start, seed, None) for seed in seeds for start in ordered]
+    return work
 
 
 def network(study: Study, start: str, settings: dict[str, float], seed: int) -> tuple[RecurrentLM, dict[str, Any]]:
@@ -235,9 +234,13 @@ def run_name(start: str, seed: int, decay: float | None) -> str:
     return f"run {start} seed={seed} " + ("constant" if decay is None else f"decay={decay:g}")
 
 
-def run(study: Study, start: str, seed: int, decay: float) -> None:
-    """Train one network to the end: at a constant rate, shared by all decays, and then at a shrinking one."""
+def run(study: Study, start: str, seed: int, decay: float | None) -> None:
+    """Train one network to the end: at a constant rate, shared by all decays, and then at a shrinking one.
+
+    Without a decay, it shrinks as served the first seed best.
+    """
     settings, rate = tuned(study, start)
+    decay = decay or best_decay(study, start)
     constant = run_name(start, seed, None)
     if constant not in study.done:
         lm, facts = network(study, start, settings, seed)
