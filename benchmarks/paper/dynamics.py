@@ -100,7 +100,7 @@ class _Judge:
         return np.array([i for i, word in enumerate(vocabulary.words[: vocabulary.n_types]) if word in self.tags])
 
     def structure(self, lists: Sequence[Sequence[str]]) -> dict[str, Any]:
-        """Return purity (share of the dominant tag) and likeness (mean cosine of two words), each list's and their mean.
+        """Return purity (share of the dominant tag) and likeness (mean cosine of two words), by list and on average.
 
         Args:
             lists: Of words whose tag is known.

@@ -7,7 +7,7 @@ vector within a column. The test set is read once for each column, with what was
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from benchmarks.paper import settings
@@ -44,6 +44,11 @@ class Choice:
     scale: float = SCALES[0]
 
     @property
+    def crf(self) -> CRFSettings:
+        """How the tagger is learnt."""
+        return CRFSettings(c2=self.c2, vector_scale=self.scale)
+
+    @property
     def key(self) -> str:
         """The name of its cell."""
         scale = "" if self.kind in ("words", "Brown clusters") else f", scale {self.scale:g}"
@@ -75,13 +80,13 @@ class Study:
         first = [Choice(kind, c2) for c2 in PENALTIES]
         made = [self._trial(choice.key, lambda choice=choice: choice) for choice in first]  # type: ignore[misc]
         if kind not in ("words", "Brown clusters"):
-            for scale in SCALES[1:]:
-                made.append(
-                    self._trial(
-                        f"dev / {kind} / best c2, scale {scale:g}",
-                        lambda scale=scale: replace(self._best(first), scale=scale),  # type: ignore[misc]
-                    )
+            made += [
+                self._trial(
+                    f"dev / {kind} / best c2, scale {scale:g}",
+                    lambda scale=scale: replace(self._best(first), scale=scale),  # type: ignore[misc]
                 )
+                for scale in SCALES[1:]
+            ]
         return made
 
     def final(self, column: str, seed: int) -> Cell:
@@ -142,14 +147,14 @@ class Study:
     def _settings(self, choice: Choice) -> dict[str, Any]:
         """Return all that decides a tagger besides the seed."""
         job, corpus = self._job, self._corpus
-        own: dict[str, Any] = {"kind": choice.kind, "c2": choice.c2}
+        own: dict[str, Any] = {"kind": choice.kind, "crf": asdict(choice.crf)}
         if choice.kind == "words":
             return own
         own |= {"count": dict(corpus.count), "tokens": corpus.tokens}
         if choice.kind == "Brown clusters":
             return own | {"clusters": job.scale.clusters}
         learnt = settings.WORD2VEC if choice.kind.startswith("word2vec") else job.fit
-        return own | {"scale": choice.scale, "learnt": dict(learnt)}
+        return own | {"learnt": dict(learnt)}
 
     def _tags(self, choice: Choice, seed: int, part: str) -> Tags:
         """Return the predicted tags of a part; a tagger is trained once for both."""
@@ -159,7 +164,7 @@ class Study:
         def predict() -> dict[str, Tags]:
             tagger = train_crf(
                 train,
-                settings=CRFSettings(c2=choice.c2, vector_scale=choice.scale),
+                settings=choice.crf,
                 **self._knowledge(choice.kind, seed),
             )
             words = {name: [sentence.tokens for sentence in self._sentences_of(name)] for name in ("dev", "test")}

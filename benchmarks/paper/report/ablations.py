@@ -48,9 +48,9 @@ def section(content: Mapping[str, Any], folder: Path) -> list[Block]:
     asked = cells["base / seed 0"]["settings"]
     return [
         Text(
-            f"The base: {_base(asked)}. Accuracy on development sets, universal tags, local tagger. Each row changes one "
-            f"setting of the base; differences in points, bold where they exceed twice the base's standard deviation over "
-            f"{len(seeds)} seeds and a tenth of a point. One seed a row."
+            f"The base: {_base(asked)}. Accuracy on development sets, universal tags, local tagger. Each row changes "
+            f"one setting of the base; differences in points, bold where they exceed twice the base's standard "
+            f"deviation over {len(seeds)} seeds and a tenth of a point. One seed a row."
         ),
         Table(
             ("", "", *map(_title, names)),

@@ -118,7 +118,8 @@ def _html(block: Block) -> str:
     if isinstance(block, Figure):
         data = base64.b64encode(block.path.read_bytes()).decode()
         caption = html.escape(block.caption)
-        return f'<figure><img alt="{caption}" src="data:image/png;base64,{data}"><figcaption>{caption}</figcaption></figure>'
+        image = f'<img alt="{caption}" src="data:image/png;base64,{data}">'
+        return f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
     head = "".join(f"<th>{_inline(cell)}</th>" for cell in block.head)
     rows = "\n".join(
         "<tr>" + "".join(f"<td{_align(cell)}>{_inline(cell)}</td>" for cell in row) + "</tr>" for row in block.rows
@@ -142,12 +143,14 @@ def _inline(text: str) -> str:
     return re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", escaped)
 
 
-_STYLE = """body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+_STYLE = """body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 62rem; margin: 2rem auto; }
+body { padding: 0 1rem; }
 h1, h2 { line-height: 1.2; } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ddd; padding-bottom: .2rem; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: 14px; margin: 1rem 0; }
 caption { text-align: left; color: #555; padding-bottom: .3rem; }
 th, td { border-bottom: 1px solid #ddd; padding: .25rem .7rem; text-align: left; vertical-align: top; }
-th { border-bottom: 2px solid #888; } td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th { border-bottom: 2px solid #888; }
+td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 figure { margin: 1.5rem 0; } img { max-width: 100%; } figcaption { color: #555; font-size: 14px; }
 code { background: #f3f3f3; padding: 0 .2em; border-radius: 3px; }
 """

@@ -24,19 +24,19 @@ def section(content: Mapping[str, Any], folder: Path) -> list[Block]:
     _draw(path, em, ssid)
     return [
         Text(
-            "A maps its right singular vectors to its left ones. For each, the words most likely in that state, strongest "
-            "pairs first (seed 0), with the singular value σ and how much of a state stays (the cosine of the two vectors: "
-            "1 is a topic that A leaves alone, 0 a step from one kind of word to another). The state is in coordinates "
-            "with unit process noise. The paper shows six pairs of its choice; these are not chosen, except that the pair "
-            "that stays most is put at the end."
+            "A maps its right singular vectors to its left ones. For each, the words most likely in that state, "
+            "strongest pairs first (seed 0), with the singular value σ and how much of a state stays (the cosine of "
+            "the two vectors: 1 is a topic that A leaves alone, 0 a step from one kind of word to another). The state "
+            "is in coordinates with unit process noise. The paper shows six pairs of its choice; these are not chosen, "
+            "except that the pair that stays most is put at the end."
         ),
         _pairs(em, "After EM"),
         _pairs(ssid, "After subspace identification alone"),
         Figure(path, "The strongest transitions of the state, after EM and after subspace identification alone"),
         Text(
-            f"How much structure the lists have: purity is the share of a list's words whose most frequent universal tag "
-            f"in UD EWT is the list's dominant one; likeness is the mean cosine of two words of a list by word2vec. Both "
-            f"over the {len(em)} strongest pairs, words that the treebank has."
+            f"How much structure the lists have: purity is the share of a list's words whose most frequent universal "
+            f"tag in the treebank is the list's dominant one; likeness is the mean cosine of two words of a list by "
+            f"word2vec. Both over the {len(em)} strongest pairs, of words that the treebank has."
         ),
         _structure(cells),
         claims_table(_claims(cells)),
@@ -76,15 +76,16 @@ def _claims(cells: Mapping[str, Any]) -> list[Claim]:
     em, ssid = (figures(cells, f"{kind} / ")[0] for kind in KINDS)
     chance = figures(cells, "random words")[0]
     made = []
-    for name, sentence in (("purity", "a tag"), ("likeness", "their company")):
-        p = float(mannwhitneyu(em[f"{name[:-1]}ies" if name == "purity" else "likenesses"],
-                               ssid["purities" if name == "purity" else "likenesses"], alternative="greater").pvalue)  # fmt: skip
-        above = em[name] > ssid[name] and significant(p)
+    for name, lists, sentence in (
+        ("purity", "purities", "the words of a list share a tag"),
+        ("likeness", "likenesses", "the words of a list are alike"),
+    ):
+        p = float(mannwhitneyu(em[lists], ssid[lists], alternative="greater").pvalue)
         made.append(
             Claim(
-                f"the pairs show structure that those of subspace identification alone do not ({name}: words share {sentence})",
-                above,
-                f"{em[name]:.3f} after EM, {ssid[name]:.3f} before it, {chance[name]:.3f} by chance "
+                f"the pairs have structure that those of subspace identification alone have not: {sentence}",
+                em[name] > ssid[name] and significant(p),
+                f"{name} {em[name]:.3f} after EM, {ssid[name]:.3f} before it, {chance[name]:.3f} by chance "
                 f"(Mann–Whitney, one-sided, {p_value(p)})",
             )
         )
@@ -95,8 +96,8 @@ def _claims(cells: Mapping[str, Any]) -> list[Claim]:
         Claim(
             "most pairs are steps from one kind of word to another, some are topics that stay",
             steps > len(pairs) / 2 and most >= 0.5,
-            f"{steps} of the {len(pairs)} strongest pairs keep less than half of the state; the one that stays most keeps "
-            f"{most:.2f}",
+            f"{steps} of the {len(pairs)} strongest pairs keep less than half of the state; the one that stays most "
+            f"keeps {most:.2f}",
         )
     )
     return made
@@ -113,7 +114,7 @@ def _draw(path: Path, em: Sequence[Mapping[str, Any]], ssid: Sequence[Mapping[st
             for row, pair in enumerate(pairs):
                 for x, words in ((2.1, pair["source"]), (7.9, pair["target"])):
                     axes.text(
-                        x, row, _wrapped(words), ha="center", va="center", fontsize=9, linespacing=1.3, parse_math=False,
+                        x, row, _wrapped(words), ha="center", va="center", fontsize=9, parse_math=False,
                         bbox={"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": colour},
                     )  # fmt: skip
                 axes.annotate(
@@ -129,8 +130,6 @@ def _relative(pair: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> fl
 
 
 def _wrapped(words: Sequence[str]) -> str:
-    """Return words on two or three lines of about equal length."""
-    lines, per_line = [], -(-len(words) // 3)
-    for start in range(0, len(words), per_line):
-        lines.append("  ".join(words[start : start + per_line]))
-    return "\n".join(lines)
+    """Return words on three lines."""
+    per_line = -(-len(words) // 3)
+    return "\n".join("  ".join(words[start : start + per_line]) for start in range(0, len(words), per_line))

@@ -25,9 +25,9 @@ def section(content: Mapping[str, Any], folder: Path) -> list[Block]:
     fit = asked["fit"]
     return [
         Text(
-            f"{tokens(asked['tokens'])}, V = {asked['count']['vocab_size']:,}, h = {fit['state_size']}. Log-likelihood is "
-            f"that of the training counts, nats a token over the static model; accuracy is that of the local tagger on the "
-            f"development set of UD EWT, universal tags, with the smoothed state."
+            f"{tokens(asked['tokens'])}, V = {asked['count']['vocab_size']:,}, h = {fit['state_size']}. Log-likelihood "
+            f"is that of the training counts, nats a token over the static model; accuracy is that of the local tagger "
+            f"on the development set of UD EWT, universal tags, with the smoothed state."
         ),
         Figure(path, "Log-likelihood and tagging accuracy against EM iterations, a line a seed"),
         Table(("", *(f"{n} iterations" for n in _looks(cells))), _rows(cells)),
@@ -73,7 +73,8 @@ def _claims(cells: Mapping[str, Any]) -> list[Claim]:
         Claim(
             "both starts are nearly equal in likelihood",
             abs(starts[0] - starts[1]) < 0.1 * gain,
-            f"{starts[0]:.3f} and {starts[1]:.3f}, a difference of {signed(starts[0] - starts[1], 3)} where EM gains {gain:.3f}",
+            f"{starts[0]:.3f} and {starts[1]:.3f}, a difference of {signed(starts[0] - starts[1], 3)} where EM gains "
+            f"{gain:.3f}",
         ),
         Claim(
             "from subspace identification EM climbs quickly, from random parameters slowly",

@@ -75,8 +75,8 @@ def _search(cells: Mapping[str, Any]) -> list[tuple[str, ...]]:
     for key, cell in cells.items():
         if key.startswith("dev / "):
             asked = cell["settings"]
-            scale = f", scale {asked['scale']:g}" if "scale" in asked else ""
-            rows.append((asked["kind"], f"c2 {asked['c2']:g}{scale}", f"{cell['figures']['f1']:.2f}"))
+            scale = f", scale {asked['crf']['vector_scale']:g}" if "learnt" in asked else ""
+            rows.append((asked["kind"], f"c2 {asked['crf']['c2']:g}{scale}", f"{cell['figures']['f1']:.2f}"))
     return rows
 
 

@@ -1,0 +1,138 @@
+"""The studies of the paper run from end to end on a tiny corpus; what they measure there means little."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+NOUNS = [f"noun{chr(97 + i)}" for i in range(12)]
+VERBS = [f"verb{chr(97 + i)}" for i in range(12)]
+PEOPLE, PLACES = ["Ann", "Bob", "Cid", "Dora"], ["Rome", "Oslo", "Lima", "Kiev"]
+TAGS = {"the": "DET", "a": "DET", "its": "DET", ".": "PUNCT", "in": "ADP"}
+PTB = {"DET": "DT", "PUNCT": ".", "ADP": "IN", "NOUN": "NN", "VERB": "VBD", "PROPN": "NNP"}
+
+
+def sentence(rng):
+    """A sentence as (word, universal tag, entity tag)."""
+
+    def pick(words):
+        weights = 1 / np.arange(1, len(words) + 1)
+        return str(rng.choice(words, p=weights / weights.sum()))
+
+    person, place = rng.random() < 0.5, rng.random() < 0.5
+    words = [pick(PEOPLE)] if person else ["the", pick(NOUNS)]
+    words += [pick(VERBS), str(rng.choice(["a", "its"])), pick(NOUNS)]
+    words += ["in", pick(PLACES)] if place else []
+    return [(word, universal(word), entity(word)) for word in [*words, "."]]
+
+
+def universal(word):
+    kinds = {"noun": "NOUN", "verb": "VERB"}
+    return TAGS.get(word) or kinds.get(word[:4]) or "PROPN"
+
+
+def entity(word):
+    return "I-PER" if word in PEOPLE else "I-LOC" if word in PLACES else "O"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A folder of data sets in the layout of --data."""
+    folder, rng = tmp_path_factory.mktemp("data"), np.random.default_rng(0)
+
+    def write(name, text):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def rows(n, line, head=""):
+        sentences = [sentence(rng) for _ in range(n)]
+        return head + "".join("\n".join(line(i, *row) for i, row in enumerate(some, 1)) + "\n\n" for some in sentences)
+
+    for name in ("wikipedia/text.txt", "reuters21578/reuters21578.txt"):
+        write(name, "\n".join(" ".join(word for word, *_ in sentence(rng)) for _ in range(1200)) + "\n")
+    for part, n in (("train", 120), ("dev", 60), ("test", 60)):
+        conllu = rows(n, lambda i, w, t, e: f"{i}\t{w}\t_\t{t}\t{PTB[t]}" + "\t_" * 5)
+        write(f"ud-english-ewt/en_tiny-ud-{part}.conllu", conllu)
+        write(f"ptb-sample/{part}.tsv", rows(n, lambda i, w, t, e: f"{w}\t{PTB[t]}"))
+    write("ptb-sample/en-ptb.map", "".join(f"{fine}\t{coarse}\n" for coarse, fine in PTB.items()))
+    for part, n in (("train", 120), ("testa", 60), ("testb", 60)):
+        head = "-DOCSTART- -X- -X- O\n\n"
+        write(f"conll2003/eng.{part}", rows(n, lambda i, w, t, e: f"{w} {PTB[t]} O {e}", head))
+    words = NOUNS[:6] + VERBS[:6]
+    pairs = [(a, b, 9.0 if a[:4] == b[:4] else 1.0) for i, a in enumerate(words) for b in words[i + 1 :]]
+    for name in ("EN-SIMLEX-999.txt", "EN-WS-353-ALL.txt", "EN-MEN-TR-3k.txt", "EN-RW-STANFORD.txt"):
+        write(f"similarity/{name}", "".join(f"{a}\t{b}\t{score}\n" for a, b, score in pairs))
+    contexts = ((i, a, b, f"the <b> {a} </b> .", f"a <b> {b} </b> in", s) for i, (a, b, s) in enumerate(pairs))
+    scws = "".join(f"{i}\t{a}\tn\t{b}\tn\t{c}\t{d}\t{s}\t{s}\n" for i, a, b, c, d, s in contexts)
+    write("similarity/scws.ratings.txt", scws)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("paper")
+
+
+@pytest.fixture(scope="module")
+def run(data, place):
+    """Run studies; returns what they stored."""
+    from benchmarks.paper.__main__ import main
+
+    def studies(names, *arguments):
+        given = ["--data", str(data), "--work", str(place / "work"), "--results", str(place / "results"), "--quiet"]
+        assert main([*given, "--scale", "tiny", "--seeds", "2", "--only", names, *arguments]) == 0
+        return json.loads((place / "results" / "paper" / f"{names.split(',')[0]}.json").read_text(encoding="utf-8"))
+
+    return studies
+
+
+def test_dynamics(run):
+    cells = run("dynamics")["cells"]
+    assert set(cells) >= {"EM / seed 0", "EM / seed 1", "subspace identification / seed 1", "random words"}
+    found = cells["EM / seed 0"]["figures"]
+    assert len(found["singular_values"]) == 4
+    for pair in found["pairs"]:
+        assert 0 <= pair["stays"] <= 1
+    assert 1 / 9 <= found["purity"] <= 1
+
+
+def test_ner(run):
+    cells = run("ner")["cells"]
+    # the entities of this grammar are a closed list: words alone find all of them
+    assert cells["Lex / seed 0"]["figures"]["test"] == pytest.approx(100)
+    assert set(cells) >= {f"Lex + {name} / seed 0" for name in ("Brown", "word2vec", "LDS")}
+    test = cells["Lex + LDS against Lex"]["figures"]["test"]
+    assert test["p"] == 1.0
+    assert test["difference"] == 0.0
+
+
+def test_likelihood(run):
+    cells = run("likelihood")["cells"]
+    for start in ("subspace", "random"):
+        found = cells[f"{start} / seed 0"]["figures"]
+        assert len(found["log_likelihood"]) == 5
+        assert np.min(np.diff(found["log_likelihood"])) > -1e-9  # EM never loses
+        assert set(found["accuracy"]) == {"0", "2", "4"}
+        assert all(0 < value <= 100 for value in found["accuracy"].values())
+
+
+def test_ablations(run):
+    cells = run("ablations")["cells"]
+    groups = {cell["settings"]["group"] for cell in cells.values()}
+    assert groups == {
+        "base", "noise", "start", "horizon of subspace identification", "horizon of EM", "pseudocount", "state size",
+        "text", "unknown words", "boundaries", "inference",
+    }  # fmt: skip
+    base = cells["base / seed 0"]
+    for key, cell in cells.items():  # each row changes something, and no more than one thing
+        changed = [name for name in base["settings"] if cell["settings"][name] != base["settings"][name]]
+        assert key.startswith("base / ") or len(set(changed) - {"group", "name"}) <= 2, key
