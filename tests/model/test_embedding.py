@@ -12,7 +12,7 @@ from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError
 from textlds.fitting import fit
 from textlds.lds.params import LDSParams
-from textlds.model import textlds as textlds_module
+from textlds.model import windows as windows_module
 from textlds.model.embedding import PARTS
 
 TEXT = ["aaa", "aab", "zzz", "aac", "aaa", "aaa", "aah", "aad", "aab", "aab"]
@@ -230,7 +230,7 @@ def test_texts_across_windows(monkeypatch):
     model = random_model(0)
     texts = [names(8)[: n % 8] for n in range(50)]
     expected = vectors(model, texts)
-    monkeypatch.setattr(textlds_module, "_WINDOW", 10)
+    monkeypatch.setattr(windows_module, "_WINDOW", 10)
     found = list(model.embed(texts))
     assert [list(sentence.tokens) for sentence in found] == texts
     for sentence, vector in zip(found, expected, strict=True):
@@ -239,7 +239,7 @@ def test_texts_across_windows(monkeypatch):
 
 @pytest.mark.parametrize("text", [["aaa"], ""])
 def test_texts_are_read_as_the_vectors_are_taken(monkeypatch, text):
-    monkeypatch.setattr(textlds_module, "_WINDOW", 10)
+    monkeypatch.setattr(windows_module, "_WINDOW", 10)
     taken = itertools.count()
 
     def endless():

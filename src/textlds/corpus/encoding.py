@@ -104,7 +104,7 @@ class Encoder:
     def __init__(self, vocabulary: Vocabulary, *, tokenizer: CustomTokenizer | None = None) -> None:
         if tokenizer is not None:
             check_tokenizer(vocabulary.settings, tokenizer)
-        self.vocabulary = vocabulary
+        self.vocabulary, self.tokenizer = vocabulary, tokenizer
         self._tokenizer = as_callable(tokenizer)
         token = vocabulary.settings.boundary_token
         self._boundary_row = -1 if token is None else vocabulary.id(token)

@@ -47,6 +47,29 @@ class PosteriorMoments:
     smooth_smooth: Matrix
 
 
+@dataclass(frozen=True, eq=False)
+class TokenVectors:
+    """A text with a vector for each of its tokens.
+
+    Attributes:
+        vectors: (n, d), d = state_size times the number of parts.
+    """
+
+    _tokens: Sequence[str]
+    vectors: Array
+
+    @cached_property
+    def tokens(self) -> list[str]:
+        """The n tokens as they stand in the text."""
+        return list(self._tokens)
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __repr__(self) -> str:
+        return f"TokenVectors({self.tokens}, {self.vectors.shape[1]} dimensions)"
+
+
 class EmbeddingSpace:
     """Turns posteriors into unit vectors."""
 

@@ -1,4 +1,4 @@
-"""A model as a folder: config.json, model.safetensors, vocabulary.json and history.json."""
+"""A model as a folder: config.json, model.safetensors, vocabulary.json, history.json; language.* if calibrated."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import FormatError
 from textlds.lds.noise import NOISE_KINDS, NoiseKind
 from textlds.model.history import History
+from textlds.model.language.language import LanguageModel
 from textlds.storage import new_folder, read_arrays, read_config, read_json, write_arrays, write_config, write_json
 
 Array = NDArray[Any]
 ARRAYS, VOCABULARY, HISTORY = "model.safetensors", "vocabulary.json", "history.json"
+LANGUAGE_ARRAYS, LANGUAGE_FACTS = "language.safetensors", "language.json"
 
 
 def write_model(
@@ -29,6 +31,7 @@ def write_model(
     noise: str,
     vocabulary: Vocabulary,
     history: History,
+    language: LanguageModel | None = None,
     force: bool,
 ) -> None:
     """Write a model folder, whole or not at all."""
@@ -36,6 +39,9 @@ def write_model(
         write_arrays(folder / ARRAYS, arrays)
         write_json(folder / VOCABULARY, vocabulary.to_json())
         write_json(folder / HISTORY, history.to_json())
+        if language is not None:
+            write_arrays(folder / LANGUAGE_ARRAYS, language.arrays())
+            write_json(folder / LANGUAGE_FACTS, language.facts)
         content = {
             "textlds_version": __version__,
             "state_size": len(arrays["A"]),
@@ -46,7 +52,9 @@ def write_model(
         write_config(folder, kind="model", content=content)
 
 
-def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Array], NoiseKind, Vocabulary, History]:
+def read_model(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, Array], NoiseKind, Vocabulary, History, LanguageModel | None]:
     """Read a model folder; anything missing, altered or inconsistent is a FormatError."""
     config = read_config(path, kind="model")
     folder = Path(path)
@@ -71,7 +79,16 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Array], NoiseKin
         )
     arrays = read_arrays(folder / ARRAYS)
     _check_arrays(folder / ARRAYS, arrays, noise, h, len(vocabulary))
-    return arrays, noise, vocabulary, History.from_json(read_json(folder / HISTORY))
+    language = _read_language(folder, len(vocabulary), h) if LANGUAGE_ARRAYS in config["files"] else None
+    return arrays, noise, vocabulary, History.from_json(read_json(folder / HISTORY)), language
+
+
+def _read_language(folder: Path, size: int, h: int) -> LanguageModel:
+    try:
+        facts = read_json(folder / LANGUAGE_FACTS)
+        return LanguageModel.from_arrays(read_arrays(folder / LANGUAGE_ARRAYS), facts, size=size, h=h)
+    except FormatError as error:
+        raise FormatError(f"{folder / LANGUAGE_ARRAYS}: {error} Restore it from a copy, or calibrate anew.") from error
 
 
 def _check_arrays(path: Path, arrays: Mapping[str, Array], noise: str, h: int, size: int) -> None:

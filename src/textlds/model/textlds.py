@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from textlds.corpus.encoding import EncodedText, Encoder
+from textlds.corpus.encoding import Encoder
 from textlds.corpus.vocabulary import Vocabulary
+from textlds.counts.lagcounts import LagCounts
 from textlds.errors import ArgumentError
 from textlds.lds.canonical import canonical_system
 from textlds.lds.noise import noise_from_arrays
@@ -21,43 +20,26 @@ from textlds.lds.steady import steady_state
 from textlds.linalg.threads import check_threads, one_blas_thread
 from textlds.linalg.types import Vector
 from textlds.model.embedding import EmbeddingSpace, Part, PosteriorMoments, check_parts, on_sphere
-from textlds.model.engine import Engine, Method, sequence_starts
+from textlds.model.embedding import TokenVectors as TokenVectors
+from textlds.model.engine import Engine, Method
 from textlds.model.exploring import Transition, nearest, require_known, transitions
 from textlds.model.files import read_model, write_model
 from textlds.model.history import History
+from textlds.model.language.calibrating import Fitted, calibrate
+from textlds.model.language.language import LanguageModel, Link
+from textlds.model.language.predictor import Predictor, make_predictor
+from textlds.model.language.reading import next_context, surprisals
+from textlds.model.language.results import NextWord, Perplexity, TokenSurprisals
 from textlds.model.posterior import SequencePosterior, sequence_posterior
 from textlds.model.scoring import Scores, TokenScores, score_writer
 from textlds.model.streaming import TokenStream
+from textlds.model.windows import Text as Text
+from textlds.model.windows import check_texts, flatten, visible, windows
+from textlds.progress import ProgressOption, resolve
 
 Array = NDArray[Any]
-Text = str | Sequence[str]
 Parts = Part | Sequence[Part]
 Dtype = Literal["float32", "float64"]
-
-_WINDOW = 1 << 16  # tokens, about, that embed() holds at a time
-
-
-@dataclass(frozen=True, eq=False)
-class TokenVectors:
-    """A text with a vector for each of its tokens.
-
-    Attributes:
-        vectors: (n, d), d = state_size times the number of parts.
-    """
-
-    _tokens: Sequence[str]
-    vectors: Array
-
-    @cached_property
-    def tokens(self) -> list[str]:
-        """The n tokens as they stand in the text."""
-        return list(self._tokens)
-
-    def __len__(self) -> int:
-        return len(self.vectors)
-
-    def __repr__(self) -> str:
-        return f"TokenVectors({self.tokens}, {self.vectors.shape[1]} dimensions)"
 
 
 class TextLDS:
@@ -70,6 +52,7 @@ class TextLDS:
         frequencies: Smoothed frequency of each word, (V,).
         moments: Second moments of the posterior means over the corpus.
         history: How the model was learnt.
+        language: The calibrated language model, or None; see :meth:`calibrated`.
     """
 
     def __init__(
@@ -81,6 +64,7 @@ class TextLDS:
         *,
         history: History | None = None,
         tokenizer: Callable[[str], Sequence[str]] | None = None,
+        language: LanguageModel | None = None,
     ) -> None:
         self._A, self._Q, self._noise = params.A, params.Q, params.noise
         # rounded once, here, so that a model in memory and the same model from disk agree to the last bit
@@ -89,10 +73,12 @@ class TextLDS:
         self.frequencies = frequencies
         self.moments = moments
         self.history = history or History()
+        self.language = language
         self._encoder = Encoder(vocabulary, tokenizer=tokenizer)
         self._engines: dict[str, Engine] = {}
         self._spaces: dict[str, EmbeddingSpace] = {}
         self._word_terms: Vector | None = None
+        self._predictor: Predictor | None = None
 
     def __repr__(self) -> str:
         return f"TextLDS(state_size={self.state_size}, vocabulary={len(self.vocabulary):,})"
@@ -131,17 +117,17 @@ class TextLDS:
             threads: How many; all cores by default.
         """
         names = check_parts(parts, method)
-        _check_texts(texts)
+        check_texts(texts)
         engine, space = self._engine(dtype), self._space(dtype)
         threads = check_threads(threads)
 
         def generate() -> Iterator[TokenVectors]:
-            for window in _windows(self._encoder, texts):
-                ids, starts, offsets = _flatten(window)
+            for window in windows(self._encoder, texts):
+                ids, starts, offsets = flatten(window)
                 vectors = np.empty((len(ids), len(names) * self.state_size), engine.dtype)
                 engine.run(ids, starts, method, space.writer(names, method, ids, vectors), threads=threads)
                 for text, offset in zip(window, offsets, strict=True):
-                    yield TokenVectors(text.tokens, _visible(vectors, text, offset))
+                    yield TokenVectors(text.tokens, visible(vectors, text, offset))
 
         return generate()
 
@@ -159,19 +145,81 @@ class TextLDS:
         """
         if method not in ("filter", "exact"):
             raise ArgumentError(f"method={method!r} is not one of 'filter', 'exact'.")
-        _check_texts(texts)
+        check_texts(texts)
         engine = self._engine("float64")
         if self._word_terms is None:
             self._word_terms = self._noise.word_terms(self.params.C, np.sqrt(self.frequencies))
         results: list[TokenScores] = []
-        for window in _windows(self._encoder, texts):
-            ids, starts, offsets = _flatten(window)
+        for window in windows(self._encoder, texts):
+            ids, starts, offsets = flatten(window)
             values = np.empty(len(ids))
             write = score_writer(engine, self._word_terms, ids, values, exact=method == "exact")
             engine.run(ids, starts, method, write, threads=check_threads(threads))
             for text, offset in zip(window, offsets, strict=True):
-                results.append(TokenScores(list(text.tokens), _visible(values, text, offset)))
+                results.append(TokenScores(list(text.tokens), visible(values, text, offset)))
         return Scores(results)
+
+    def next_word(self, context: Text = "") -> NextWord:
+        """Return the distribution of the word that follows a context. O(V h).
+
+        Args:
+            context: A string or a list of tokens; it is not taken to be over, unless it ends with a newline.
+        """
+        engine = self._engine("float32")
+        (probabilities,) = self._language(engine).all(next_context(engine, self._encoder, context))
+        return NextWord(self.vocabulary, probabilities)
+
+    def surprisal(self, texts: Iterable[Text], *, threads: int | None = None) -> Iterator[TokenSurprisals]:
+        """Yield, for each text, −log₂ of the probability of every token given what stands before it in the text.
+
+        Args:
+            texts: Strings or lists of tokens; any iterable will do.
+            threads: How many; all cores by default.
+        """
+        check_texts(texts)
+        engine = self._engine("float32")
+        return surprisals(
+            self._language(engine), engine, self._encoder, texts, threads=check_threads(threads)
+        )  # fmt: skip
+
+    def perplexity(self, texts: Iterable[Text], *, threads: int | None = None) -> Perplexity:
+        """Return the perplexity of texts: 2 to the mean surprisal of their tokens, boundary tokens among them.
+
+        Args:
+            texts: As for :meth:`surprisal`.
+            threads: How many; all cores by default.
+        """
+        return sum((Perplexity.of(text) for text in self.surprisal(texts, threads=threads)), Perplexity.of())
+
+    def calibrated(
+        self,
+        texts: Iterable[Text],
+        *,
+        held_out: Iterable[Text] | None = None,
+        counts: LagCounts | None = None,
+        link: Link = "log-linear",
+        tokens: int = 1_000_000,
+        threads: int | None = None,
+        progress: ProgressOption = False,
+    ) -> TextLDS:
+        """Return the same model with a calibrated language model, which is saved with it.
+
+        Args:
+            texts: To fit the readout on; text the model was trained on will do.
+            held_out: To choose the weights of the parts on: text that is in neither ``texts`` nor ``counts``. Without
+                it the last tenth of ``texts`` is set aside; do not give ``counts`` of the same texts then.
+            counts: Mix in Kneser–Ney bigrams of lags 1 and 2 from these counts.
+            link: ``"log-linear"``: fit a readout of the state; ``"clipped"``: the Gaussian's own linear prediction.
+            tokens: Read no more than this many of each text. They take 4 h bytes each.
+            threads: How many; all cores by default. The result is the same.
+            progress: True for a progress bar, or an object that shows it.
+        """
+        fitted = Fitted(self._engine("float32"), self._encoder, self.params.C, self.frequencies, self.history.settings)
+        language = calibrate(
+            fitted, texts, held_out, counts,
+            link=link, limit=tokens, threads=check_threads(threads), progress=resolve(progress),
+        )  # fmt: skip
+        return self._with(language=language)
 
     def stream(self, *, parts: Parts = "state") -> TokenStream:
         """Return an online filter: push one token, get its filtered vector; constant memory.
@@ -248,8 +296,9 @@ class TextLDS:
             **{f"noise.{name}": array for name, array in self._noise.arrays().items()},
         }
         write_model(
-            path, arrays=arrays, noise=self._noise.kind, vocabulary=self.vocabulary, history=self.history, force=force
-        )
+            path, arrays=arrays, noise=self._noise.kind, vocabulary=self.vocabulary, history=self.history,
+            language=self.language, force=force,
+        )  # fmt: skip
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, tokenizer: Callable[[str], Sequence[str]] | None = None) -> TextLDS:
@@ -259,20 +308,78 @@ class TextLDS:
             path: A folder that :meth:`save` wrote.
             tokenizer: The callable the corpus was tokenised with, if it was not a built-in one.
         """
-        mapped, kind, vocabulary, history = read_model(path)
+        mapped, kind, vocabulary, history, language = read_model(path)
         arrays = {name: np.array(array) for name, array in mapped.items()}  # the files may go away
         frequencies = arrays["frequencies"]
         noise_arrays = {name.removeprefix("noise."): a for name, a in arrays.items() if name.startswith("noise.")}
         noise = noise_from_arrays(kind, noise_arrays, np.sqrt(frequencies))
         params = LDSParams(arrays["A"], arrays["C"], arrays["Q"], noise)
         moments = PosteriorMoments(arrays["filt_filt"], arrays["smooth_filt"], arrays["smooth_smooth"])
-        return cls(params, vocabulary, frequencies, moments, history=history, tokenizer=tokenizer)
+        return cls(
+            params, vocabulary, frequencies, moments, history=history, tokenizer=tokenizer, language=language
+        )  # fmt: skip
+
+    def push_to_hub(
+        self,
+        name: str,
+        *,
+        private: bool = False,
+        license: str | None = None,
+        revision: str | None = None,
+        message: str = "Upload a textlds model",
+        token: str | None = None,
+    ) -> str:
+        """Upload the model to the Hugging Face Hub in one commit, with a card made from its history; return its address.
+
+        Args:
+            name: ``"user/name"``. The repository is made if there is none.
+            private: Whether a new repository is private.
+            license: An identifier for the card, such as ``"cc-by-sa-4.0"``; say what the text you trained on allows.
+            revision: Branch to write to, made if there is none; the main one by default.
+            message: Of the commit.
+            token: For writing; by default that of ``hf auth login`` or of the variable HF_TOKEN.
+        """
+        from textlds.integrations.huggingface import push_model
+
+        return push_model(
+            self, name, private=private, license=license, revision=revision, message=message, token=token
+        )  # fmt: skip
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        name: str | os.PathLike[str],
+        *,
+        revision: str | None = None,
+        token: str | None = None,
+        tokenizer: Callable[[str], Sequence[str]] | None = None,
+    ) -> TextLDS:
+        """Read a model from a folder, or from the Hugging Face Hub; what was fetched before is taken from its cache.
+
+        Args:
+            name: A folder, or ``"user/name"``.
+            revision: A branch, tag or commit on the Hub.
+            token: For private models; by default that of ``hf auth login`` or of the variable HF_TOKEN.
+            tokenizer: As for :meth:`load`.
+        """
+        from textlds.integrations.huggingface import model_folder
+
+        return cls.load(model_folder(name, revision=revision, token=token), tokenizer=tokenizer)
 
     def with_tokenizer(self, tokenizer: Callable[[str], Sequence[str]] | None) -> TextLDS:
         """Return the same model with a callable that tokenises its strings."""
-        return TextLDS(
-            self.params, self.vocabulary, self.frequencies, self.moments, history=self.history, tokenizer=tokenizer
-        )
+        return self._with(tokenizer=tokenizer)
+
+    def _with(self, **changes: Any) -> TextLDS:
+        options = {"history": self.history, "tokenizer": self._encoder.tokenizer, "language": self.language, **changes}
+        return TextLDS(self.params, self.vocabulary, self.frequencies, self.moments, **options)
+
+    def _language(self, engine: Engine) -> Predictor:
+        if self._predictor is None:
+            self._predictor = make_predictor(
+                self.language, engine, self.params.C, self.frequencies, self.history.settings
+            )  # fmt: skip
+        return self._predictor
 
     def _engine(self, dtype: str) -> Engine:
         if dtype not in ("float32", "float64"):
@@ -290,41 +397,3 @@ class TextLDS:
             with one_blas_thread():
                 self._spaces[dtype] = EmbeddingSpace(engine, self.moments, self.frequencies)
         return self._spaces[dtype]
-
-
-def _check_texts(texts: Iterable[Text]) -> None:
-    if isinstance(texts, str):
-        raise ArgumentError("texts is a single string; give a list of texts, such as [text].")
-
-
-def _windows(encoder: Encoder, texts: Iterable[Text]) -> Iterator[list[EncodedText]]:
-    """Encode texts in windows of bounded size."""
-    window: list[Text] = []
-    size = 0
-    for text in texts:
-        if not isinstance(text, str | list | tuple | Sequence):
-            raise ArgumentError(f"a text is a string or a list of strings, not {type(text).__name__}.")
-        window.append(text)
-        # a word of running text takes five or six characters; a text without tokens counts too, or would never end one
-        size += (len(text) // 5 if isinstance(text, str) else len(text)) + 1
-        if size >= _WINDOW:
-            yield encoder.encode_many(window)
-            window, size = [], 0
-    if window:
-        yield encoder.encode_many(window)
-
-
-def _flatten(window: list[EncodedText]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """Return all ids, where each sequence starts (with the total at the end), and where each text starts."""
-    offsets = sequence_starts([len(text.ids) for text in window])
-    ids = np.concatenate([text.ids for text in window])
-    starts = [text.starts + offset for text, offset in zip(window, offsets[:-1], strict=True)]
-    return ids, np.concatenate([*starts, offsets[-1:]]), offsets[:-1]
-
-
-def _visible(rows: Array, text: EncodedText, offset: int) -> Array:
-    """Return the rows of a text's own tokens, without boundary tokens."""
-    if len(text.positions) == len(text.ids):
-        return rows[offset : offset + len(text.ids)]
-    visible: Array = rows[offset + text.positions]
-    return visible
