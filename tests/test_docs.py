@@ -29,6 +29,7 @@ import pytest
 from typer.testing import CliRunner
 
 import textlds
+from integrations.hub import running_hub, use_hub
 from textlds.cli import _PANELS, build_app
 
 ROOT = Path(__file__).parent.parent
@@ -120,9 +121,21 @@ def here(materials: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     return folder
 
 
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A stand-in of the Hugging Face Hub, for the pages that push to it."""
+    with running_hub() as running:
+        use_hub(monkeypatch, running.url, tmp_path / "hub")
+        monkeypatch.setenv("HF_TOKEN", running.token)
+        yield
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.usefixtures("here")
-def test_python_runs(name: str) -> None:
+@pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # within the client of the Hub
+def test_python_runs(name: str, request: pytest.FixtureRequest) -> None:
+    if "push_to_hub" in (ROOT / name).read_text(encoding="utf-8"):
+        request.getfixturevalue("hub")
     namespace: dict[str, Any] = {"__name__": "page", "textlds": textlds}
     for block in blocks(ROOT / name):
         if block.kind == "python":

@@ -62,6 +62,10 @@ class OutputExistsError(TextLDSError, FileExistsError):
     """The output is there already and overwriting was not asked for."""
 
 
+class HubError(TextLDSError, OSError):
+    """The Hugging Face Hub did not give or take a model."""
+
+
 class MissingExtraError(TextLDSError, ImportError):
     """A feature needs an optional library that is not installed."""
 

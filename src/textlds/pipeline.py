@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from textlds.corpus.records import is_of_datasets
 from textlds.corpus.settings import Boundaries, Digits, TextSettings, Unknown
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts.counting import count_corpus
@@ -42,8 +43,9 @@ def count(
     """Count how often words stand 1..max_lag positions apart, in one pass over the text.
 
     Args:
-        paths: Files (plain, .gz, .bz2, .xz, .zst, .jsonl, .parquet), globs, folders, URLs, or ``"-"``.
-        texts: Instead of paths, an iterable of strings or of token lists; each is one document.
+        paths: Files (plain, .gz, .bz2, .xz, .zst, .jsonl, .parquet), globs, folders, URLs, ``"-"``, or a Hugging Face
+            data set.
+        texts: Instead of paths, an iterable of strings, of token lists or of mappings; each is one document.
         vocab_size: How many of the most frequent types are kept; the others fall into unknown classes.
         max_lag: R, the largest distance counted.
         tokenizer: ``"words"`` for raw text, ``"whitespace"`` for text that is tokenised already, or a callable that
@@ -57,7 +59,7 @@ def count(
         min_count: Keep no type that occurs less often.
         workers: Threads; one a core by default. The counts are the same for any number.
         memory: Budget for the work, such as ``"4GB"``; the counts themselves come on top of it.
-        text_column: Column of JSON lines and Parquet files that holds the text.
+        text_column: What holds the text in JSON lines, Parquet files, data sets and mappings.
         encoding_errors: ``"strict"``, or ``"replace"`` for bytes that are not UTF-8.
         client: A ``dask.distributed.Client``: count on its cluster.
         progress: True for a progress bar, or an object that shows it.
@@ -86,6 +88,7 @@ def train(
     vocab_size: int = 100_000,
     max_lag: int = 7,
     tokenizer: Tokenizer = "words",
+    text_column: str = "text",
     threads: int | None = None,
     progress: ProgressOption = False,
     count_options: dict[str, Any] | None = None,
@@ -102,6 +105,7 @@ def train(
         vocab_size: As for :func:`count`.
         max_lag: As for :func:`count`.
         tokenizer: As for :func:`count`.
+        text_column: As for :func:`count`.
         threads: For counting and fitting.
         progress: True for a progress bar, or an object that shows it.
         count_options: Any other arguments of :func:`count`.
@@ -109,7 +113,7 @@ def train(
     """
     counts = count(
         paths, texts=texts, vocab_size=vocab_size, max_lag=max_lag, tokenizer=tokenizer,
-        workers=threads, progress=progress, **(count_options or {}),
+        workers=threads, progress=progress, **{"text_column": text_column, **(count_options or {})},
     )  # fmt: skip
     model = fit(
         counts, state_size=state_size, iterations=iterations, seed=seed,
@@ -150,6 +154,8 @@ def one_source(paths: Any, texts: Any) -> Any:
     """Return paths or texts, whichever was given, as the reader tells them apart: lists are paths, iterators texts."""
     if (paths is None) == (texts is None):
         raise ArgumentError("give either paths (files, globs, folders, URLs) or texts (strings or token lists).")
+    if is_of_datasets(given := texts if paths is None else paths):
+        return given
     if texts is None:
         return list(paths) if isinstance(paths, Iterable) and not isinstance(paths, str) else paths
     if isinstance(texts, str) or not isinstance(texts, Iterable):

@@ -2,8 +2,8 @@
 
 A corpus is a path, or a list of paths: files (plain text; ``.gz .bz2 .xz .zst``; ``.jsonl .ndjson .parquet``), folders
 (all files in them, sorted), patterns (``*.txt``, ``data/**/*.gz``), ``-`` for standard input, URLs; or any other
-iterable of strings or token lists, such as a generator. A list of strings is a list of paths; ``iter(texts)`` makes
-texts of it.
+iterable of strings, of token lists or of mappings with a text column, such as a generator or a Hugging Face data set.
+A list of strings is a list of paths; ``iter(texts)`` makes texts of it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from textlds.corpus.files import File, TextSource, compression, is_remote, remote, split
-from textlds.corpus.records import IterableSource, JsonLinesSource, ParquetSource
+from textlds.corpus.records import DatasetSource, IterableSource, JsonLinesSource, ParquetSource, is_of_datasets
 from textlds.corpus.sources import (
     CHUNK_BYTES,
     MAX_LINE_BYTES,
@@ -41,8 +41,9 @@ def open_sources(
     """Return the sources that a corpus is made of; nothing of their text is read yet.
 
     Args:
-        sources: A path, a list of paths (or of :class:`Source`), or an iterable of strings or token lists.
-        text_column: The field of JSON lines or column of Parquet that holds the text.
+        sources: A path, a list of paths (or of :class:`Source`), an iterable of strings or token lists, or a Hugging
+            Face data set.
+        text_column: The field of JSON lines, or column of Parquet or a data set, that holds the text.
         encoding_errors: Bytes that are not UTF-8 are an error (``"strict"``) or become U+FFFD (``"replace"``).
         max_line_bytes: A longer line is an error: a line is held in memory as a whole.
 
@@ -50,6 +51,8 @@ def open_sources(
         CorpusNotFoundError: Nothing was named, a file is missing, a pattern matches nothing, a folder has no files.
     """
     options = ReadingOptions(text_column, encoding_errors, max_line_bytes)
+    if is_of_datasets(sources):
+        return [DatasetSource(sources, options)]
     if isinstance(sources, str | os.PathLike | Source):
         sources = [sources]
     if not isinstance(sources, list | tuple):

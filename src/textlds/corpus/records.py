@@ -1,11 +1,11 @@
-"""Records as sources: JSON lines, Parquet, and Python iterables. Each record is a document."""
+"""Records as sources: JSON lines, Parquet, Python iterables and Hugging Face data sets. Each record is a document."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from textlds.corpus.files import File, TextSource
@@ -112,13 +112,51 @@ def missing_column(where: str, column: str, found: list[str]) -> CorpusError:
     )
 
 
+_DATASET_ROWS = 1000  # read at a time, all columns but the text left alone
+
+
 class IterableSource(Source):
-    """A Python iterable of texts or token lists; it is read once if it is an iterator."""
+    """A Python iterable of texts, token lists, or mappings with the text column; read once if it is an iterator."""
 
     def __init__(self, items: Iterable[Any], options: ReadingOptions, *, name: str = "the iterable") -> None:
         self.items, self.options, self.name, self.size = items, options, name, None
 
     def chunks(self, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
         """Take the items and serialise them."""
-        records = ((as_record(item, f"item {k} of {self.name}"), 0) for k, item in enumerate(self.items))
+        records = ((self._record(item, f"item {k} of {self.name}"), 0) for k, item in enumerate(self.items))
         return record_chunks(records, chunk_bytes, name=self.name, errors=self.options.encoding_errors)
+
+    def _record(self, item: Any, where: str) -> Record:
+        if isinstance(item, Mapping):
+            if self.options.text_column not in item:
+                raise missing_column(where, self.options.text_column, [str(name) for name in item])
+            item = item[self.options.text_column]
+        return as_record(item, where)
+
+
+def is_of_datasets(value: object) -> bool:
+    """Tell whether a value is of the library ``datasets``: a data set, some splits of one, or a column."""
+    return type(value).__module__.partition(".")[0] == "datasets"
+
+
+class DatasetSource(IterableSource):
+    """A data set or a column of one, on disk or streamed, read some rows at a time."""
+
+    def __init__(self, dataset: Any, options: ReadingOptions) -> None:
+        if isinstance(dataset, Mapping):
+            raise ArgumentError(f"the data set has the splits {', '.join(map(repr, dataset))}; give one of them.")
+        whole = hasattr(dataset, "column_names")  # a column has none
+        texts = _texts_of(dataset, options.text_column) if whole else (text for text in dataset if text is not None)
+        super().__init__(texts, options, name="the data set")
+
+
+def _texts_of(dataset: Any, column: str) -> Iterator[Any]:
+    """Yield the texts of a column; rows without one are left out."""
+    names = dataset.column_names  # None for a stream that has not begun
+    if names is not None and column not in names:
+        raise missing_column("the data set", column, names)
+    plain = dataset.with_format(None)  # whatever else the user made of it, tensors for one
+    for batch in (plain if names is None else plain.select_columns([column])).iter(batch_size=_DATASET_ROWS):
+        if column not in batch:
+            raise missing_column("the data set", column, list(batch))
+        yield from (text for text in batch[column] if text is not None)
