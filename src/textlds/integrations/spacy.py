@@ -6,6 +6,9 @@
 Both read a :class:`~spacy.tokens.Doc` as the model's corpus was read: white space is no token, and contexts end where
 they ended in the corpus (at lines, sentences or blank lines). Both carry the model with them: a pipeline that was saved
 needs the model folder no more.
+
+spaCy imports this module for every pipeline in an environment that has textlds, used or not. So the model, which takes
+a third of a second to import, is imported where it is used.
 """
 
 from __future__ import annotations
@@ -14,18 +17,13 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from textlds._version import __version__
-from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, FormatError, MissingExtraError
-from textlds.integrations.models import ModelLike, open_model
-from textlds.model.embedding import check_parts
-from textlds.model.textlds import TextLDS
-from textlds.model.vectors import ClassRows, VectorKind, WordVectors, word_vectors
 from textlds.storage import CONFIG, FORMAT_VERSION, check_output, new_folder, write_json
 
 try:
@@ -39,6 +37,12 @@ try:
     from thinc.api import Maxout, Model, Shim, chain, concatenate, with_array
 except ImportError as _error:
     raise MissingExtraError("textlds.integrations.spacy", "spacy") from _error
+
+if TYPE_CHECKING:
+    from textlds.corpus.settings import TextSettings
+    from textlds.integrations.models import ModelLike
+    from textlds.model.textlds import TextLDS
+    from textlds.model.vectors import ClassRows, VectorKind, WordVectors
 
 Array = NDArray[Any]
 Layer = Model[Any, Any]
@@ -63,6 +67,8 @@ class StoredModel(Shim):
     @property
     def model(self) -> TextLDS:
         """The model."""
+        from textlds.integrations.models import open_model
+
         if self._model is None:
             if self._source is None:
                 raise ArgumentError('no model was named. Add config={"model": PATH}, the path of a model folder.')
@@ -76,6 +82,8 @@ class StoredModel(Shim):
 
     def from_disk(self, path: str | Path) -> StoredModel:
         """Read the model folder."""
+        from textlds.model.textlds import TextLDS
+
         self._model = TextLDS.load(path)
         return self
 
@@ -127,6 +135,8 @@ class TextLDSComponent(Pipe):
         assign: str = "extension",
         threads: int | None = None,
     ) -> None:
+        from textlds.model.embedding import check_parts
+
         if assign not in get_args(Assign):
             raise ArgumentError(f"assign={assign!r} is not one of {', '.join(map(repr, get_args(Assign)))}.")
         names = check_parts(parts, method)
@@ -214,6 +224,8 @@ def tok2vec(
         embed: Another layer from documents to arrays, such as ``spacy.MultiHashEmbed.v2``: its output is put beside the
             vectors.
     """
+    from textlds.model.embedding import check_parts
+
     attrs = {"parts": list(check_parts(parts, method)), "method": method}
     vectors: Layer = Model("textlds", _forward, shims=[StoredModel(model)], attrs=attrs)
     features = vectors if embed is None else concatenate(vectors, embed)
@@ -236,6 +248,8 @@ def doc_vectors(
     model: TextLDS, docs: Sequence[Doc], *, parts: Sequence[str], method: str, threads: int | None = None
 ) -> list[Array]:
     """Return a vector for every token of documents, (tokens, d) float32 each, with zeros for white space."""
+    from textlds.model.embedding import check_parts
+
     names, settings = check_parts(parts, method), model.vocabulary.settings
     places = [_sequences(doc, settings) for doc in docs]
     words = [[token.text for token in doc] for doc in docs]
@@ -299,6 +313,9 @@ def save_vectors(
     Returns:
         What was written.
     """
+    from textlds.integrations.models import open_model
+    from textlds.model.vectors import word_vectors
+
     check_output(path, force=force)
     try:
         nlp = spacy.blank(language)
