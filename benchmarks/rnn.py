@@ -8,10 +8,10 @@ random     Gaussian weights, their scale tuned, and the log frequencies of words
 subspace   a linear dynamical system by subspace identification, no EM
 em         the same after EM, a few iterations
 
-Everything is chosen on the development set, for each start alike: first the settings of the start and then the
-learning rate by short runs, then the decay by two ends of the first seed's run. The schedule is the paper's: the rate
+Everything is chosen on the development set, for each start alike: the settings of the start and a learning rate by
+short runs; then, by whole runs of the first seed, smaller rates and the decay. The schedule is the paper's: the rate
 stays until an epoch gains too little on the development set, then shrinks geometrically until one gains too little
-again. The test set is read once, by the weights that are best on the development set.
+again. The test set is read by the weights that are best on the development set, and decides nothing.
 
 What is done is kept in --work after every epoch, and an interrupted study goes on from there. Writes rnn.json, rnn.md
 and rnn.png, from as many runs as are finished.
@@ -165,13 +165,22 @@ SETTINGS = (
 
 def plan(study: Study) -> list[Callable[[], None]]:
     """Return the work in an order in which every beginning of it is worth something: subspace identification last."""
-    starts, seeds = study.arguments.starts, range(1, study.arguments.seeds)
+    starts = study.arguments.starts
     work = []
     for some in (set(starts) - {"subspace"}, set(starts) & {"subspace"}):
         ordered = [start for start in STARTS if start in some]
-        work += [partial(run, study, start, 0, decay) for decay in DECAYS for start in ordered]
-        work += [partial(run, study, start, seed, None) for seed in seeds for start in ordered]
+        work += [partial(finish, study, start, seed) for seed in range(study.arguments.seeds) for start in ordered]
     return work
+
+
+def finish(study: Study, start: str, seed: int) -> None:
+    """Do the run of a seed; the first seed's is done with several rates and decays, and the best are kept to."""
+    settings, rate = tuned(study, start)
+    while run(study, start, settings, 0, rate / 2, DECAYS[0]) < run(study, start, settings, 0, rate, DECAYS[0]):
+        rate /= 2  # short runs like larger rates than long ones
+    decay = min(DECAYS, key=lambda one: run(study, start, settings, 0, rate, one))
+    study.done["chosen"] = {**study.done.get("chosen", {}), start: {"rate": rate, "decay": decay}}
+    run(study, start, settings, seed, rate, decay)
 
 
 def network(study: Study, start: str, settings: dict[str, float], seed: int) -> tuple[RecurrentLM, dict[str, Any]]:
@@ -224,35 +233,28 @@ def trial(study: Study, start: str, settings: dict[str, float], rate: float) -> 
     return float(study.done[name]["dev"])
 
 
-def best_decay(study: Study, start: str) -> float:
-    return min(
-        DECAYS, key=lambda decay: min(record["dev"] for record in study.done[run_name(start, 0, decay)]["curve"])
-    )
+def run_name(start: str, seed: int, rate: float, decay: float | None) -> str:
+    return f"run {start} seed={seed} rate={rate:g} " + ("constant" if decay is None else f"decay={decay:g}")
 
 
-def run_name(start: str, seed: int, decay: float | None) -> str:
-    return f"run {start} seed={seed} " + ("constant" if decay is None else f"decay={decay:g}")
-
-
-def run(study: Study, start: str, seed: int, decay: float | None) -> None:
+def run(study: Study, start: str, settings: dict[str, float], seed: int, rate: float, decay: float) -> float:
     """Train one network to the end: at a constant rate, shared by all decays, and then at a shrinking one.
 
-    Without a decay, it shrinks as served the first seed best.
+    Returns:
+        Its best perplexity on the development set.
     """
-    settings, rate = tuned(study, start)
-    decay = decay or best_decay(study, start)
-    constant = run_name(start, seed, None)
+    constant, name = run_name(start, seed, rate, None), run_name(start, seed, rate, decay)
     if constant not in study.done:
         lm, facts = network(study, start, settings, seed)
         first = {"epoch": 0, "rate": rate, "train": None, "dev": lm.perplexity(study.dev), "wall": 0.0, "cpu": 0.0}
         save(study, constant, lm)
         study.keep(constant, {"settings": settings, "lds": facts, "curve": [first], "finished": False})
     go_on(study, constant, seed, None)
-    name = run_name(start, seed, decay)
     if name not in study.done:
         save(study, name, load(study, constant))
-        study.keep(name, {**study.done[constant], "decay": decay, "finished": False})
+        study.keep(name, {**study.done[constant], "seed": seed, "decay": decay, "finished": False})
     go_on(study, name, seed, decay)
+    return float(min(record["dev"] for record in study.done[name]["curve"]))
 
 
 def go_on(study: Study, name: str, seed: int, decay: float | None) -> None:

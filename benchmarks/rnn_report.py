@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ def write_report(done: dict[str, Any], folder: Path) -> None:
         "summary": summary(runs, done["counting"]),
         "runs": runs,
         "tuning": {name.removeprefix("trial "): value for name, value in done.items() if name.startswith("trial ")},
-        "decays tried": {name: test_free(value) for name, value in done.items() if is_end(name, value)},
+        "rates and decays": {name: test_free(value) for name, value in done.items() if is_end(name, value)},
     }
     (folder / "rnn.json").write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     (folder / "rnn.md").write_text(page(results), encoding="utf-8")
@@ -33,8 +34,8 @@ def is_end(name: str, value: Any) -> bool:
 
 
 def test_free(run: dict[str, Any]) -> dict[str, float]:
-    """Return what a decay was chosen by."""
-    return {"decay": run["decay"], "dev": best(run), "epochs": len(run["curve"]) - 1}
+    """Return what rates and decays were chosen by."""
+    return {"rate": run["curve"][0]["rate"], "decay": run["decay"], "dev": best(run), "epochs": len(run["curve"]) - 1}
 
 
 def best(run: dict[str, Any]) -> float:
@@ -42,15 +43,14 @@ def best(run: dict[str, Any]) -> float:
 
 
 def final_runs(done: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return the finished runs of each start, one a seed: where several decays were tried, the best on dev."""
-    found: dict[str, dict[str, dict[str, Any]]] = {}
-    for name, value in done.items():
-        if is_end(name, value):
-            _, start, seed, _ = name.split()
-            runs = found.setdefault(start, {})
-            if seed not in runs or best(value) < best(runs[seed]):
-                runs[seed] = {"seed": int(seed.removeprefix("seed=")), **value}
-    return {start: sorted(runs.values(), key=lambda run: int(run["seed"])) for start, runs in found.items()}
+    """Return the finished runs of each start with the rate and decay chosen for it, one a seed."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for start, how in done.get("chosen", {}).items():
+        ending = f"rate={how['rate']:g} decay={how['decay']:g}"
+        names = [name for name in done if name.startswith(f"run {start} ") and name.endswith(ending)]
+        runs = [done[name] for name in names if is_end(name, done[name])]
+        found[start] = sorted(runs, key=lambda run: int(run["seed"]))
+    return {start: runs for start, runs in found.items() if runs}
 
 
 def summary(runs: dict[str, list[dict[str, Any]]], counting: dict[str, float]) -> dict[str, dict[str, Any]]:
@@ -90,13 +90,10 @@ def epochs_to(run: dict[str, Any], goal: float) -> int | None:
 
 
 def page(results: dict[str, Any]) -> str:
-    settings, tokens, schedule = results["settings"], results["tokens"], results["schedule"]
     lines = [
         "# A recurrent network from a linear dynamical system",
         "",
-        f"Made by `benchmarks/rnn.py` ({results['machine']}). Penn Treebank, {tokens['train']:,} tokens to learn from,",
-        f"{tokens['dev']:,} to choose by, {tokens['test']:,} to test on; V = {results['vocabulary']:,}, h =",
-        f"{settings['state_size']}, tanh. The linear dynamical system sees the same text as the network and no other.",
+        *wrap(what(results), 118),
         "",
         "![Perplexity against epochs](rnn.png)",
         "",
@@ -106,19 +103,15 @@ def page(results: dict[str, Any]) -> str:
         "",
         "## How",
         "",
-        f"Stochastic gradient descent on {settings['batch']} streams x {settings['steps']} words, momentum",
-        f"{settings['momentum']}, back-propagation through {settings['steps']} words, the rate of the h x h matrix",
-        f"{settings['recurrent_rate']} of the others'. {softmax(settings)}",
-        f"The rate stays until an epoch gains less than {100 * schedule['switch']:g} % on the development set, then",
-        f"shrinks geometrically until one gains less than {100 * schedule['stop']:g} %; an epoch that did harm is",
-        "taken back. Settings of the start and rates are the best",
-        f"of short runs ({settings['tuning_tokens']:,} tokens), the decay is the better of two that ended the first",
-        "seed's run. Random weights have the log frequencies of words as bias, as the others do. The test set was read",
-        "by the weights that were best on the development set.",
+        *wrap(how(results["settings"], results["schedule"]), 118),
         "",
         "| start | settings | rate | decay |",
         "|---|---|---|---|",
         *(chosen(start, runs[0]) for start, runs in results["runs"].items()),
+        "",
+        "| run of the first seed | epochs | dev |",
+        "|---|---|---|",
+        *(tried(name, run) for name, run in results["rates and decays"].items() if " seed=0 " in name),
         "",
         "| short run | dev before | dev after |",
         "|---|---|---|",
@@ -128,13 +121,33 @@ def page(results: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def softmax(settings: dict[str, Any]) -> str:
-    if settings["softmax"] == "full":
-        return "The softmax is over all words."
+def what(results: dict[str, Any]) -> str:
+    tokens = results["tokens"]
     return (
-        f"In training, the denominator of the softmax is exact over the {settings['common']:,} commonest words and\n"
-        f"the target, and estimated from {settings['sample']} of the others, drawn anew at each step; perplexities\n"
-        "are always those of the full softmax."
+        f"Made by `benchmarks/rnn.py` ({results['machine']}). Penn Treebank, {tokens['train']:,} tokens to learn from, "
+        f"{tokens['dev']:,} to choose by, {tokens['test']:,} to test on; V = {results['vocabulary']:,}, "
+        f"h = {results['settings']['state_size']}, tanh. The linear dynamical system sees the same text as the network "
+        "and no other. ± is the standard deviation over seeds."
+    )
+
+
+def how(settings: dict[str, Any], schedule: dict[str, float]) -> str:
+    sampled = (
+        "The softmax is over all words. "
+        if settings["softmax"] == "full"
+        else f"In training, the denominator of the softmax is exact over the {settings['common']:,} commonest words "
+        f"and the target, and estimated from {settings['sample']} of the others, drawn anew at each step; perplexities are "
+        "always those of the full softmax. "
+    )
+    return (
+        f"Stochastic gradient descent on {settings['batch']} streams x {settings['steps']} words, momentum "
+        f"{settings['momentum']}, back-propagation through {settings['steps']} words, the rate of the h x h matrix "
+        f"{settings['recurrent_rate']} of the others'. {sampled}The rate stays until an epoch gains less than "
+        f"{100 * schedule['switch']:g} % on the development set, then shrinks geometrically until one gains less than "
+        f"{100 * schedule['stop']:g} %; an epoch that did harm is taken back. Settings of the start and rates are the "
+        f"best of short runs ({settings['tuning_tokens']:,} tokens); smaller rates, and the better of two decays, were "
+        "then tried in whole runs of the first seed. Random weights have the log frequencies of words as bias, as the "
+        "others do. The test set was read by the weights that were best on the development set, and decided nothing."
     )
 
 
@@ -183,6 +196,11 @@ def chosen(start: str, run: dict[str, Any]) -> str:
     scales = ", ".join(f"{name} {run['lds'][name]:g}" for name in ("state scale", "readout cap") if name in run["lds"])
     how = ", ".join(filter(None, (settings, scales)))
     return f"| {NAMES[start]} | {how} | {run['curve'][0]['rate']:g} | {run['decay']:g} |"
+
+
+def tried(name: str, run: dict[str, float]) -> str:
+    start = NAMES[name.split()[1]]
+    return f"| {start}, rate {run['rate']:g}, decay {run['decay']:g} | {run['epochs']} | {run['dev']:.2f} |"
 
 
 def plot(results: dict[str, Any], path: Path) -> None:
