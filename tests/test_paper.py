@@ -136,3 +136,49 @@ def test_ablations(run):
     for key, cell in cells.items():  # each row changes something, and no more than one thing
         changed = [name for name in base["settings"] if cell["settings"][name] != base["settings"][name]]
         assert key.startswith("base / ") or len(set(changed) - {"group", "name"}) <= 2, key
+
+
+def test_similarity(run):
+    cells = run("similarity")["cells"]
+    assert set(cells) == {f"{name} / seed {seed}" for name in ("LDS", "word2vec") for seed in (0, 1)}
+    found = cells["LDS / seed 0"]["figures"]
+    assert found["MEN"]["found"] == found["MEN"]["pairs"] == 66
+    # words of a kind stand in the same places here, which is all that the scores of the test know
+    assert found["MEN"]["rho"] > 0.5
+    assert {name for name in found if name.startswith("SCWS")} == {
+        "SCWS, word", "SCWS, state", "SCWS, left + word + right",
+    }  # fmt: skip
+
+
+def test_report(run, place, capsys):
+    run("dynamics,ner,likelihood,ablations,similarity")
+    printed = capsys.readouterr().out
+    assert printed.count("(there already") == len(re.findall(r"^\w+ \d+/\d+: ", printed, re.MULTILINE)) > 50
+    page, html = ((place / "results" / f"paper.{kind}").read_text(encoding="utf-8") for kind in ("md", "html"))
+    for name in ("dynamics", "ner", "likelihood", "ablations", "similarity"):
+        content = json.loads((place / "results" / "paper" / f"{name}.json").read_text(encoding="utf-8"))
+        assert f"## {content['title']}" in page
+        assert f"](paper/{name}.png)" in page
+        for total in content["data"].values():
+            assert total[:16] in page
+    assert html.count("<img ") == html.count('src="data:image/png;base64,') == 5
+    assert not re.search(r"""(src|href)=["'](?!data:|#)""", html)
+    found = json.loads((place / "results" / "paper" / "ner.json").read_text(encoding="utf-8"))["cells"]
+    assert f"| test | {found['Lex / seed 0']['figures']['test']:.2f} |" in page
+    assert "89.34" in page  # the paper's own
+
+
+def test_missing_data_leaves_studies_out(data, tmp_path, capsys):
+    from benchmarks.paper.__main__ import main
+
+    arguments = ["--text", str(data / "wikipedia" / "text.txt"), "--data", str(tmp_path), "--only", "ner"]
+    assert main([*arguments, "--work", str(tmp_path), "--scale", "tiny", "--quiet"]) == 1
+    assert "ner: left out, it needs --reuters and --conll" in capsys.readouterr().err
+
+
+def test_unknown_study(capsys):
+    from benchmarks.paper.__main__ import main
+
+    with pytest.raises(SystemExit):
+        main(["--only", "poss"])
+    assert "'poss' is not one of dynamics, pos, ner" in capsys.readouterr().err

@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     job = Job(data, work, scale(options), options.seeds, options.threads)
     results = options.results or (ROOT / "docs" / "results" if options.scale == "full" else options.work / "results")
     left_out = []
-    for name in options.only:
+    for name in () if options.report else options.only:
         study = importlib.import_module(f"benchmarks.paper.{name}")
         missing = [need for need in study.NEEDS if getattr(data, need) is None]
         if missing:
@@ -69,6 +69,7 @@ def parser() -> argparse.ArgumentParser:
     ):
         made.add_argument(f"--{name}", type=Path, metavar="PATH", help=what)
     made.add_argument("--only", type=_studies, default=STUDIES, help=f"studies, by commas: {','.join(STUDIES)}")
+    made.add_argument("--report", action="store_true", help="make only the report, of what is there")
     made.add_argument("--again", action="store_true", help="compute also what is there already")
     made.add_argument("--scale", choices=sorted(SCALES), default="full")
     made.add_argument("--tokens", type=float, help="of unlabelled text for the main studies; all of it by default")

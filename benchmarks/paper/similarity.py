@@ -2,19 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.paper import settings
 from benchmarks.paper.job import Job
 from benchmarks.paper.store import Cell, Store
 from textlds.errors import ArgumentError
-from textlds.evaluation.features import Features, model_features
+from textlds.evaluation.data import read_pairs, read_scws
+from textlds.evaluation.features import Features, model_features, with_neighbours
+from textlds.evaluation.similarity import evaluate_context_pairs, evaluate_pairs
 
 TITLE = "Word similarity"
 NEEDS = ("text", "similarity")
-SETS = {"SimLex-999": "simlex", "WS-353": "ws-353-all", "MEN": "men", "RW": "rw", "SCWS, in context": "scws"}
+
+ALONE = {"SimLex-999": "*SIMLEX*", "WS-353": "*WS-353-ALL*", "MEN": "*MEN*", "RW": "*RW*"}
+IN_CONTEXT = "scws*"
+PARTS = ("word", "state", "left + word + right")
+
+
+def cells(job: Job, store: Store) -> list[Cell]:
+    """Return a cell for each contender and seed."""
+    corpus = job.corpus()
+    asked = {"count": corpus.count, "tokens": corpus.tokens}
+    made = []
+    for seed in range(job.seeds):
+        fit = {**job.fit, "seed": seed}
+        made += [
+            Cell(f"LDS / seed {seed}", {**asked, "fit": fit}, lambda fit=fit: _lds(job, fit)),  # type: ignore[misc]
+            Cell(
+                f"word2vec / seed {seed}",
+                {**asked, "word2vec": settings.WORD2VEC, "seed": seed},
+                lambda seed=seed: _word2vec(job, seed),  # type: ignore[misc]
+            ),
+        ]
+    return made
+
+
+def _lds(job: Job, fit: dict[str, Any]) -> dict[str, Any]:
+    model = job.work.model(job.corpus(), **fit)
+    kinds: dict[str, Features] = {
+        name: model_features(model, parts=name.split(" + "))  # type: ignore[arg-type]
+        for name in PARTS
+    }
+    return _scores(job, kinds["word"], kinds)
+
+
+def _word2vec(job: Job, seed: int) -> dict[str, Any]:
+    vectors = job.work.word2vec(job.corpus(), **settings.WORD2VEC, seed=seed)
+    return _scores(job, vectors, {"word2vec": vectors, "word2vec and neighbours": with_neighbours(vectors)})
+
+
+def _scores(job: Job, alone: Features, in_context: dict[str, Features]) -> dict[str, Any]:
+    """Return Spearman's correlation by set, and how many pairs were found."""
+    known = job.work.counts(job.corpus()).vocabulary
+    found: dict[str, Any] = {}
+    for name, pattern in ALONE.items():
+        found[name] = evaluate_pairs(alone, read_pairs(_file(job, pattern)), known).to_json()
+    pairs = read_scws(_file(job, IN_CONTEXT))
+    for name, features in in_context.items():
+        found[f"SCWS, {name}"] = evaluate_context_pairs(features, pairs).to_json()
+    return found
+
+
+def _file(job: Job, pattern: str) -> Path:
+    folder = job.data.path("similarity")
+    files = sorted(folder.glob(pattern))
+    if len(files) != 1:
+        raise ArgumentError(f"--similarity: {folder} must hold one file {pattern}; found {len(files)}.")
+    return files[0]

@@ -52,7 +52,7 @@ class Store:
         content = json.loads(path.read_text(encoding="utf-8")) if path.exists() and not again else {}
         same = content.get("data") == dict(data)
         self._cells: dict[str, dict[str, Any]] = content.get("cells", {}) if same else {}
-        self._head = {"title": title, "data": dict(data)}
+        self._head: dict[str, Any] = {"title": title, "complete": False, "data": dict(data)}
 
     def figures(self, key: str) -> Figures:
         """Return the figures of a cell that has been computed."""
@@ -85,8 +85,9 @@ class Store:
         return True
 
     def keep(self, keys: Iterable[str]) -> None:
-        """Drop all other cells, and put these in order."""
+        """Drop all other cells, put these in order, and call the study complete."""
         self._cells = {key: self._cells[key] for key in keys}
+        self._head["complete"] = True
         self._write()
 
     def _write(self) -> None:
@@ -111,8 +112,8 @@ def _settings(cell: Cell) -> Mapping[str, Any]:
 
 
 def _plain(content: Any) -> Any:
-    """Return content as JSON would give it back, so that settings in memory and on disk compare equal."""
-    return json.loads(json.dumps(content, ensure_ascii=False, allow_nan=False, default=_number))
+    """Return content as JSON would give it back, so that settings in memory and on disk compare equal; NaN is null."""
+    return json.loads(json.dumps(content, ensure_ascii=False, default=_number), parse_constant=lambda _: None)
 
 
 def _number(value: Any) -> Any:

@@ -33,8 +33,12 @@ def write_report(results: Path) -> Path:
     }
     sections = []
     for name, content in contents.items():
-        blocks = importlib.import_module(f"benchmarks.paper.report.{name}").section(content, folder)
-        sections.append(Section(content["title"], [*blocks, *_costs(content)]))
+        if content["complete"]:
+            blocks = importlib.import_module(f"benchmarks.paper.report.{name}").section(content, folder)
+            sections.append(Section(content["title"], [*blocks, *_costs(content)]))
+        else:
+            done = Text(f"Not finished: {len(content['cells'])} cells so far. The same command goes on with it.")
+            sections.append(Section(content["title"], [done]))
     sections.append(Section("Data and versions", _provenance(contents)))
     page = results / "paper.md"
     for path, text in (

@@ -15,6 +15,7 @@ from benchmarks.paper.report.pictures import BLUE, GREEN, GREY, ORANGE, RED, pic
 
 BANKS = {"ewt": "EWT", "ptb": "treebank sample"}
 COLOURS = (BLUE, GREEN, ORANGE, RED)
+LIMIT = 4.0  # points: what is farther away would squeeze the rest together
 
 
 @dataclass(frozen=True)
@@ -106,21 +107,22 @@ def _claims(cells: Mapping[str, Any], base: Base, names: Sequence[str]) -> list[
 
 def _draw(path: Path, rows: Sequence[tuple[Any, Any]], base: Base, names: Sequence[str]) -> None:
     labels = [f"{asked['group']}: {asked['name']}" for asked, _ in rows]
-    floor = -4.0  # what is far worse would squeeze the rest together
-    with picture(path, figsize=(9, 0.27 * len(rows) + 1.3)) as (_, axes):
+    with picture(path, figsize=(9, 0.27 * len(rows) + 1.5)) as (figure, axes):
         for number, (name, colour) in enumerate(zip(names, COLOURS, strict=False)):
             values = np.array([base.difference(found, name) for _, found in rows])
             places = np.arange(len(rows)) + (number - (len(names) - 1) / 2) * 0.14
-            cut = values < floor
-            axes.plot(values[~cut], places[~cut], "o", color=colour, markersize=4.5, label=_title(name))
-            axes.plot(np.full(cut.sum(), floor), places[cut], "<", color=colour, markersize=5)
-            if base.spread[name]:
-                axes.axvspan(-2 * base.spread[name], 2 * base.spread[name], color=GREY, alpha=0.05, linewidth=0)
+            inside = np.abs(values) <= LIMIT
+            axes.plot(values[inside], places[inside], "o", color=colour, markersize=4.5, label=_title(name))
+            for sign, mark in ((-1, "<"), (1, ">")):
+                beyond = sign * values > LIMIT
+                axes.plot(np.full(beyond.sum(), sign * LIMIT), places[beyond], mark, color=colour, markersize=5)
+        widest = max(base.spread.values())
+        axes.axvspan(-2 * widest, 2 * widest, color=GREY, alpha=0.15, linewidth=0, label="seeds, ± 2 σ")
         axes.axvline(0, color=GREY, linewidth=1)
         for row in range(1, len(rows)):
             if rows[row][0]["group"] != rows[row - 1][0]["group"]:
                 axes.axhline(row - 0.5, color="#c8c8c8", linewidth=0.8)
         axes.set_yticks(range(len(rows)), labels, fontsize=8)
-        axes.set(ylim=(len(rows) - 0.5, -0.5), xlabel=f"points against the base (◂: below {floor:g})".replace("-", "−"))
+        axes.set(ylim=(len(rows) - 0.5, -0.5), xlabel=f"points against the base (triangles: beyond {LIMIT:g})")
         axes.grid(axis="y", visible=False)
-        axes.legend(fontsize=8, loc="lower left")
+        figure.legend(fontsize=8, loc="outside upper center", ncols=len(names) + 1)

@@ -106,12 +106,13 @@ def _draw(path: Path, cells: Mapping[str, Any]) -> None:
                 top.plot(found["log_likelihood"], color=colour, alpha=0.8, linewidth=1.6, label=label)
                 known = sorted((int(n), value) for n, value in found["accuracy"].items())
                 bottom.plot(*zip(*known, strict=True), "o-", color=colour, alpha=0.8, markersize=3.5, linewidth=1.2)
-        for axes in (top, bottom):
-            axes.axvline(PAPER_STOP, color=GREY, linestyle=":", linewidth=1)
-        top.annotate(
-            "the paper stops", (PAPER_STOP, 0.04), xycoords=("data", "axes fraction"), xytext=(4, 0),
-            textcoords="offset points", fontsize=8, color=GREY,
-        )  # fmt: skip
+        if top.get_xlim()[1] > PAPER_STOP:
+            for axes in (top, bottom):
+                axes.axvline(PAPER_STOP, color=GREY, linestyle=":", linewidth=1)
+            top.annotate(
+                "the paper stops", (PAPER_STOP, 0.04), xycoords=("data", "axes fraction"), xytext=(4, 0),
+                textcoords="offset points", fontsize=8, color=GREY,
+            )  # fmt: skip
         top.set(ylabel="log-likelihood, nats a token")
         top.legend(loc="center right")
         bottom.set(xlabel="EM iterations", ylabel="dev accuracy, %")

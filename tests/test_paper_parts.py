@@ -1,0 +1,199 @@
+"""What the studies of the paper are made of: clusters, stored cells, data, the report."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+import textlds
+from oracles import brown_twin
+from textlds.errors import ArgumentError
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.paper.brown import Window, brown_clusters
+from benchmarks.paper.data import Data, under
+from benchmarks.paper.report import blocks
+from benchmarks.paper.store import Cell, Store
+from benchmarks.paper.treebanks import running
+from benchmarks.paper.work import Corpus, Workspace
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10_000), st.integers(6, 12), st.integers(2, 6))
+def test_brown_merges_as_defined(seed, words, k):
+    rng = np.random.default_rng(seed)
+    bigrams = rng.poisson(rng.gamma(0.7, 40, (words, words)))
+    order = np.argsort(-bigrams.sum(axis=1), kind="stable")
+    window = Window(csr_matrix(bigrams), csr_matrix(bigrams.T), k)
+    for word in order.tolist():
+        window.enter(word)
+    found = {frozenset(np.flatnonzero(window.cluster == slot).tolist()) for slot in np.flatnonzero(window.active)}
+    expected, mergers = brown_twin.clusters(bigrams, order, k)
+    assert found == expected
+    members = {
+        int(slot): frozenset(np.flatnonzero(window.cluster == slot).tolist()) for slot in np.unique(window.cluster)
+    }
+    for pair in mergers:
+        i, j = window.merge_best()
+        assert frozenset((members[i], members[j])) == pair
+        members[i] |= members.pop(j)
+
+
+def test_brown_keeps_losses_up_to_date():
+    rng = np.random.default_rng(1)
+    bigrams = rng.poisson(rng.gamma(0.3, 20, (60, 60)))
+    window = Window(csr_matrix(bigrams), csr_matrix(bigrams.T), 15)
+    for word in np.argsort(-bigrams.sum(axis=1), kind="stable").tolist():
+        window.enter(word)
+    slots = np.flatnonzero(window.active)
+    counts = window.counts[0][np.ix_(slots, slots)].astype(float)
+    total = np.sum(_nlogn(counts))
+    for i in range(len(slots)):
+        for j in range(i):
+            merged = counts.copy()
+            merged[i] += merged[j]
+            merged[:, i] += merged[:, j]
+            rest = np.delete(np.delete(merged, j, 0), j, 1)
+            assert window.F[slots[i], slots[j]] == pytest.approx(total - np.sum(_nlogn(rest)), abs=1e-6)
+
+
+def _nlogn(x):
+    return x * np.log(np.maximum(x, 1))
+
+
+def test_brown_tells_kinds_of_words_apart():
+    rng = np.random.default_rng(0)
+    nouns, verbs = [f"n{i}" for i in "abcdef"], [f"v{i}" for i in "abcdef"]
+    lines = [f"the {rng.choice(nouns)} {rng.choice(verbs)} the {rng.choice(nouns)}" for _ in range(2000)]
+    counts = textlds.count(texts=iter(lines), vocab_size=50, workers=1)
+    paths = dict(zip(counts.vocabulary.words, brown_clusters(counts, 3), strict=True))
+    assert len({paths[word] for word in nouns}) == len({paths[word] for word in verbs}) == 1
+    assert len({paths["na"], paths["va"], paths["the"]}) == 3
+    assert paths["na"] != ""
+    unseen = counts.vocabulary.words[int(np.argmin(counts.unigrams))]
+    assert paths[unseen] == ""
+    with pytest.raises(ArgumentError, match="at least 2"):
+        brown_clusters(counts, 1)
+
+
+def test_store_computes_once(tmp_path):
+    calls = []
+
+    def cell(key, **settings):
+        return Cell(key, settings, lambda: calls.append(key) or {"value": np.float64(1.5), "where": np.arange(2)})
+
+    def store(data="1", **options):
+        return Store(tmp_path / "study.json", title="A study", data={"a.txt": data}, **options)
+
+    first = store()
+    assert first.run(cell("a", n=1, sizes=(1, 2)))
+    assert first.run(cell("b"))
+    assert first.figures("a") == {"value": 1.5, "where": [0, 1]}
+    assert json.loads((tmp_path / "study.json").read_text())["complete"] is False
+    again = store()
+    assert not again.run(cell("a", n=1, sizes=(1, 2)))
+    assert again.run(cell("a", n=2, sizes=(1, 2)))  # other settings
+    again.keep(["a"])
+    content = json.loads((tmp_path / "study.json").read_text())
+    assert list(content["cells"]) == ["a"]
+    assert content["complete"] is True
+    assert content["cells"]["a"]["versions"]["textlds"] == textlds.__version__
+    assert store(data="2").run(cell("a", n=2, sizes=(1, 2)))  # other data
+    assert store(data="2", again=True).run(cell("a", n=2, sizes=(1, 2)))
+    with pytest.raises(ArgumentError, match="no cell 'c'"):
+        store(data="2").figures("c")
+
+
+def test_store_loses_nothing_when_a_cell_fails(tmp_path):
+    def fail():
+        raise RuntimeError("out of memory")
+
+    store = Store(tmp_path / "study.json", title="A study", data={})
+    store.run(Cell("a", {}, lambda: {"value": 1}))
+    before = (tmp_path / "study.json").read_bytes()
+    with pytest.raises(RuntimeError):
+        store.run(Cell("b", {}, fail))
+    with pytest.raises(TypeError, match="cannot be stored"):
+        store.run(Cell("c", {}, lambda: {"value": object()}))
+    assert (tmp_path / "study.json").read_bytes() == before
+    store.run(Cell("d", {}, lambda: {"value": float("nan")}))
+    assert store.figures("d") == {"value": None}
+
+
+def test_data(tmp_path):
+    for name in ("eng.train", "eng.testa", "eng.testb"):
+        (tmp_path / "conll2003").mkdir(exist_ok=True)
+        (tmp_path / "conll2003" / name).write_text(name)
+    data = Data(**under(tmp_path))
+    assert [data.split("conll", part).name for part in ("train", "dev", "test")] == [
+        "eng.train", "eng.testa", "eng.testb",
+    ]  # fmt: skip
+    with pytest.raises(ArgumentError, match="needs --ewt"):
+        data.path("ewt")
+    with pytest.raises(ArgumentError, match="does not exist"):
+        Data(ewt=tmp_path / "nowhere").path("ewt")
+    (tmp_path / "conll2003" / "other.train").write_text("")
+    with pytest.raises(ArgumentError, match=r"exactly one file .* found eng.train, other.train"):
+        data.split("conll", "train")
+
+
+def test_workspace_makes_things_once(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("a b a c\n" * 300 + "d d d d\n" * 300)
+    work = Workspace(tmp_path / "work")
+    corpus = Corpus((text,), 100, {"vocab_size": 4})  # 100 tokens: only the beginning
+    (beginning,) = work.texts(corpus)
+    assert 0 < beginning.stat().st_size < text.stat().st_size
+    assert "d" not in beginning.read_text()
+    counts = work.counts(corpus)
+    assert counts.vocabulary.id("a") == 0
+    made = sorted(path.name for path in (tmp_path / "work").iterdir())
+    models = work.models(corpus, [0, 2], state_size=2, compression="none")
+    assert textlds.load(models[0]).history.log_likelihood == []
+    assert len(textlds.load(models[2]).history.log_likelihood) == 2
+    Workspace(tmp_path / "work").counts(corpus)
+    assert {path.name for path in (tmp_path / "work").iterdir()} - set(made) == {models[0].parent.name}
+    other = Corpus((text,), 100, {"vocab_size": 2})
+    assert len(work.counts(other).vocabulary) < len(counts.vocabulary)
+
+
+def test_running_text_has_no_sentences():
+    seen = []
+
+    def features(sentences):
+        seen.append([list(sentence) for sentence in sentences])
+        return np.zeros((sum(map(len, sentences)), 1), np.float32)
+
+    assert running(features)([["a", "b"], ["c"]]).shape == (3, 1)
+    assert seen == [[["a", "b", "c"]]]
+
+
+def test_blocks(tmp_path):
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "x.png").write_bytes(b"\x89PNG")
+    section = blocks.Section(
+        "Part <1>",
+        [
+            blocks.Text("some `a<b` and **bold**"),
+            blocks.Table(("x", "y"), [("a|b", "1.5 ± 0.1")], "A table"),
+            blocks.Figure(tmp_path / "p" / "x.png", "A picture"),
+            blocks.claims_table([blocks.Claim("it holds", None, "nothing")]),
+        ],
+    )
+    page = blocks.to_markdown("T", "intro", [section], tmp_path)
+    assert "| a\\|b | 1.5 ± 0.1 |" in page
+    assert "![A picture](p/x.png)" in page
+    assert "| it holds | cannot be told | nothing |" in page
+    html = blocks.to_html("T", "intro", [section])
+    assert "Part &lt;1&gt;" in html
+    assert "<code>a&lt;b</code> and <strong>bold</strong>" in html
+    assert 'src="data:image/png;base64,iVBORw=="' in html
+    assert '<td class="n">1.5 ± 0.1</td>' in html
