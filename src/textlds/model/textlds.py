@@ -329,7 +329,7 @@ class TextLDS:
         message: str = "Upload a textlds model",
         token: str | None = None,
     ) -> str:
-        """Upload the model to the Hugging Face Hub in one commit, with a card made from its history; return its address.
+        """Upload the model to the Hugging Face Hub in one commit, with a card from its history; return its address.
 
         Args:
             name: ``"user/name"``. The repository is made if there is none.
