@@ -26,6 +26,7 @@ TITLE = "The transitions of the state (Table 1)"
 NEEDS = ("text", "ewt")
 KINDS = {"EM": {}, "subspace identification": {"iterations": 0}}
 PAIRS, WORDS = 20, 9  # singular vector pairs that are measured, words in each list
+CHANCE = 400  # lists of random words
 
 
 def cells(job: Job, store: Store) -> list[Cell]:
@@ -43,8 +44,8 @@ def cells(job: Job, store: Store) -> list[Cell]:
                     lambda fit=fit: _measure(job.work.model(corpus, **fit), judge),  # type: ignore[misc]
                 )
             )
-    chance = {"lists": 2 * PAIRS * 10, "count": corpus.count, "tokens": corpus.tokens}
-    return [*made, Cell("random words", chance, lambda: judge.chance(chance["lists"]))]
+    chance = {"lists": CHANCE, "count": corpus.count, "tokens": corpus.tokens}
+    return [*made, Cell("random words", chance, lambda: judge.chance(CHANCE))]
 
 
 def _measure(model: textlds.TextLDS, judge: _Judge) -> dict[str, Any]:

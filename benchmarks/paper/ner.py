@@ -78,12 +78,12 @@ class Study:
     def search(self, kind: str) -> list[Cell]:
         """Return the cells of the choice of penalty, then of scale."""
         first = [Choice(kind, c2) for c2 in PENALTIES]
-        made = [self._trial(choice.key, lambda choice=choice: choice) for choice in first]  # type: ignore[misc]
+        made = [self._trial(choice.key, lambda choice=choice: choice) for choice in first]
         if kind not in ("words", "Brown clusters"):
             made += [
                 self._trial(
                     f"dev / {kind} / best c2, scale {scale:g}",
-                    lambda scale=scale: replace(self._best(first), scale=scale),  # type: ignore[misc]
+                    lambda scale=scale: replace(self._best(first), scale=scale),
                 )
                 for scale in SCALES[1:]
             ]

@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from textlds.model.embedding import Part
+
 Options = Mapping[str, Any]
 
 COUNT: Options = {"vocab_size": 100_000, "boundaries": "line", "unknown": "shape"}  # of textlds.count
 FIT: Options = {"state_size": 200, "iterations": 50}  # of textlds.fit
-STATE = ("state",)  # the paper's vector
-PARTS = ("left", "word", "right")  # the best of ours
+STATE: tuple[Part, ...] = ("state",)  # the paper's vector
+PARTS: tuple[Part, ...] = ("left", "word", "right")  # the best of ours
 
 WORD2VEC: Options = {"size": 200, "window": 3, "epochs": 5}  # of gensim's CBOW; the paper's best had window 3
 

@@ -61,7 +61,7 @@ def _by_kind(cells: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 
 def _tests(cells: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for key, cell in cells.items():
         if " against " in key:
             found = cell["figures"]
@@ -71,7 +71,7 @@ def _tests(cells: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 
 def _search(cells: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for key, cell in cells.items():
         if key.startswith("dev / "):
             asked = cell["settings"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 BLUE, ORANGE, GREEN, RED, GREY = "#1f6fb4", "#e07b00", "#2a8f4a", "#c23b3b", "#7a7a7a"
-_LOOK = {
+_LOOK: dict[Any, Any] = {
     "font.size": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
