@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textlds.errors import ArgumentError, MissingExtraError
+from textlds.integrations.frames import token_arrays, vector_type
 from textlds.model.textlds import TokenVectors
 from textlds.storage import new_file
 
@@ -104,7 +105,7 @@ class ParquetWriter:
     def __init__(self, file: IO[bytes], files: Sequence[str], dimensions: int, dtype: str) -> None:
         pa, parquet = _pyarrow()
         self._pa, self._files = pa, files
-        self._numbers = pa.list_(pa.from_numpy_dtype(np.dtype(dtype)), dimensions)
+        self._numbers = vector_type(pa, dimensions, dtype)
         self._schema = pa.schema(
             [
                 ("file", pa.string()),
@@ -121,7 +122,7 @@ class ParquetWriter:
     def add(self, file: int, line: int, text: TokenVectors) -> None:
         """Keep one text until its row group is full."""
         self._rows.append((file, line, text))
-        self._size += len(text)
+        self._size += len(text) + 1  # texts without a token fill a row group too
         if self._size >= _ROW_GROUP:
             self._flush()
 
@@ -136,14 +137,10 @@ class ParquetWriter:
 
     def _flush(self) -> None:
         pa, rows = self._pa, self._rows
-        offsets = pa.array(np.concatenate([[0], np.cumsum([len(text) for _, _, text in rows])]), pa.int32())
-        tokens = pa.array([token for _, _, text in rows for token in text.tokens], pa.string())
-        vectors = np.concatenate([text.vectors for _, _, text in rows])
         columns = [
             pa.array([self._files[file] for file, _, _ in rows], pa.string()),
             pa.array([line for _, line, _ in rows], pa.int64()),
-            pa.ListArray.from_arrays(offsets, tokens),
-            pa.ListArray.from_arrays(offsets, pa.FixedSizeListArray.from_arrays(vectors.ravel(), type=self._numbers)),
+            *token_arrays(pa, [text for _, _, text in rows], self._numbers),
         ]
         self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
         self._rows, self._size = [], 0
