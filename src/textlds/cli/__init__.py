@@ -1,7 +1,7 @@
 """The command line: ``textlds demo | count | fit | train | embed | similar | dynamics | score | info | plot | ...``
 
-One file a command: a plain function that does the work and ``command``, a shim that reads its options. Importing the
-shims is cheap; what a command needs is imported when it runs.
+One file a command: a plain function that does the work and ``command``, a shim that reads its options. A package is a
+group: its ``COMMANDS`` are its files. Importing the shims is cheap; what a command needs is imported when it runs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from textlds.cli.output import INTERRUPTED, examples, guarded, help_text
 
 _PANELS = {
     "Make a model": ("train", "count", "fit"),
-    "Use a model": ("embed", "similar", "score", "dynamics", "plot", "export"),
+    "Use a model": ("embed", "similar", "score", "dynamics", "plot", "export", "evaluate"),
     "Counts as data": ("merge", "subtract", "prune"),
     "Look around": ("demo", "info"),
 }
@@ -45,10 +45,22 @@ def build_app() -> typer.Typer:
     app.callback()(top)
     for panel, names in _PANELS.items():
         for name in names:
-            module: Any = importlib.import_module(f"textlds.cli.{name}")
-            about, epilog = help_text(module.command), examples(*module.EXAMPLES)
-            app.command(name, rich_help_panel=panel, help=about, epilog=epilog)(guarded(module.command))
+            add_command(app, f"textlds.cli.{name}", panel)
     return app
+
+
+def add_command(app: typer.Typer, path: str, panel: str | None = None) -> None:
+    """Add the command of a module, or the commands of a package that is a group of them."""
+    module: Any = importlib.import_module(path)
+    name = path.rpartition(".")[2]
+    if hasattr(module, "COMMANDS"):
+        group = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+        for member in module.COMMANDS:
+            add_command(group, f"{path}.{member}")
+        app.add_typer(group, name=name, rich_help_panel=panel, help=module.ABOUT)
+    else:
+        about, epilog = help_text(module.command), examples(*module.EXAMPLES)
+        app.command(name, rich_help_panel=panel, help=about, epilog=epilog)(guarded(module.command))
 
 
 def print_version(wanted: bool) -> None:
@@ -67,8 +79,13 @@ def top(
 ) -> None:
     """Hand the options of textlds itself on to its commands."""
     if quiet:
-        commands = {name for names in _PANELS.values() for name in names}
-        context.default_map = {name: {"quiet": True} for name in commands}
+        context.default_map = {name: _quiet(name) for names in _PANELS.values() for name in names}
+
+
+def _quiet(name: str) -> dict[str, Any]:
+    """Return the defaults of a quiet command, or of all commands of a group."""
+    members = getattr(importlib.import_module(f"textlds.cli.{name}"), "COMMANDS", ())
+    return {member: {"quiet": True} for member in members} if members else {"quiet": True}
 
 
 def _epilog() -> str:

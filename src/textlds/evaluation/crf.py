@@ -49,6 +49,10 @@ class CRFSettings:
     iterations: int = 100
 
 
+# what is tried on the development set where a search is asked for
+GRID = tuple(CRFSettings(c2=c2, vector_scale=scale) for c2 in (0.1, 0.5, 2.0) for scale in (0.1, 0.3))
+
+
 class CRFTagger:
     """A tagger that was learnt. Made by :func:`train_crf`.
 

@@ -1,0 +1,61 @@
+"""``textlds evaluate ner``: what the vectors add to a tagger of named entities."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from textlds.cli import options as opt
+from textlds.cli.evaluate import options as own
+from textlds.cli.output import print_json, print_table, say
+
+
+def command(
+    model: opt.Model,
+    train: own.Train,
+    dev: own.Dev,
+    test: own.Test = None,
+    tags: Annotated[
+        str,
+        typer.Option(metavar="COLUMN", help="Where the tags (IOB1, IOB2 or BIOES) stand: a number from 1, or last."),
+    ] = "last",
+    format: own.Format = "auto",
+    parts: own.Parts = "state",
+    method: own.Method = "smooth",
+    search: own.Search = "none",
+    rounds: Annotated[int, typer.Option(min=1, help="Of the randomisation test.")] = 10_000,
+    threads: opt.Threads = None,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Learn to find named entities by a CRF on words, without the model's vectors and with them.
+
+    Precision, recall and F1, in per cent, of entities whose limits and kind are exactly right.
+    """
+    from textlds.evaluation.ner import evaluate_ner
+
+    features = own.open_features(model, parts, method, threads)
+    sets = own.read_parts({"train": train, "dev": dev, "test": test}, format=format, column=own.column_of(tags))
+    result = evaluate_ner(
+        features, sets["train"], sets["dev"], sets.get("test"), search=search, rounds=rounds, progress=not quiet
+    )
+    if as_json:
+        print_json({"parts": own.part_names(parts), **result.to_json()})
+        return
+    rows = []
+    for row in result.rows:
+        shares = [f"{share:.2f}" for share in (row.f1.precision, row.f1.recall, row.f1.f1)]
+        rows.append([row.tagger, row.part, *shares, f"{row.f1.entities:,}"])
+    print_table(["tagger", "set", "precision", "recall", "F1", "entities"], rows, right=range(2, 6))
+    for part, test_result in result.tests.items():
+        say(
+            f"{part}: the vectors add {test_result.difference:+.2f} points of F1 ({own.shown_p(test_result.p)}).",
+            quiet=quiet,
+        )
+
+
+EXAMPLES = (
+    "textlds evaluate ner model --train eng.train --dev eng.testa --test eng.testb",
+    ("textlds evaluate ner model --train a.bio --dev b.bio --search grid --json", "settings chosen on b.bio"),
+)

@@ -1,0 +1,63 @@
+"""Options that the commands of ``textlds evaluate`` share, and what they do with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from textlds.evaluation.data import Tagged
+    from textlds.evaluation.features import Features
+
+Train = Annotated[str, typer.Option(metavar="FILE", help="Tagged sentences to learn from.", show_default=False)]
+Dev = Annotated[str, typer.Option(metavar="FILE", help="Others, to choose settings on.", show_default=False)]
+Test = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Others, looked at once at the end.", show_default=False)
+]
+Format = Annotated[
+    Literal["auto", "conllu", "conll", "tsv"],
+    typer.Option(help="CoNLL-U; columns separated by spaces (CoNLL-2003); word, tab, tag. auto: what it looks like."),
+]
+Parts = Annotated[str, typer.Option(help="What a vector is made of, side by side: any of state, left, word, right.")]
+Method = Annotated[
+    Literal["smooth", "filter", "exact"],
+    typer.Option(help="smooth: the whole sentence counts; filter: only what stands before; exact: also at its start."),
+]
+Search = Annotated[
+    Literal["none", "grid"],
+    typer.Option(help="grid: choose penalties of the CRF and the scale of the vectors on the development set."),
+]
+
+
+def read_parts(files: dict[str, str | None], **options: Any) -> dict[str, list[Tagged]]:
+    """Read the tagged files that were given."""
+    from textlds.evaluation.data import read_tagged
+
+    return {name: read_tagged(path, **options) for name, path in files.items() if path is not None}
+
+
+def part_names(parts: str) -> tuple[str, ...]:
+    """Return the parts of a vector that an option names."""
+    return tuple(parts.replace(",", " ").split())
+
+
+def open_features(model: Path, parts: str, method: str, threads: int | None) -> Features:
+    """Return the token vectors of the model in a folder."""
+    from textlds.evaluation.features import model_features
+    from textlds.model.embedding import check_parts
+    from textlds.pipeline import load
+
+    names = check_parts(part_names(parts), method)
+    return model_features(load(model), parts=names, method=method, threads=threads)  # type: ignore[arg-type]
+
+
+def column_of(text: str | None) -> str | int | None:
+    """Return the column that an option names: a word, or a number from 1."""
+    return int(text) if text is not None and text.isdigit() else text
+
+
+def shown_p(p: float) -> str:
+    """Return a probability as a person reads it."""
+    return f"p = {p:.3f}" if p >= 0.001 else f"p = {p:.1g}"

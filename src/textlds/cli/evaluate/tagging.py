@@ -1,0 +1,94 @@
+"""``textlds evaluate tagging``: how well tags are read off the vectors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from textlds.cli import options as opt
+from textlds.cli.evaluate import options as own
+from textlds.cli.output import print_json, print_table, say
+
+if TYPE_CHECKING:
+    from textlds.evaluation.tagging import TaggingResult
+
+
+def command(
+    model: opt.Model,
+    train: own.Train,
+    dev: own.Dev,
+    test: own.Test = None,
+    tags: Annotated[
+        str | None,
+        typer.Option(
+            metavar="upos|xpos|COLUMN",
+            help="Where the tags stand: a column of CoNLL-U, a number from 1, or last.",
+            show_default="upos in CoNLL-U, otherwise the last column",
+        ),
+    ] = None,
+    tag_map: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Read tags as coarser ones: lines of tag, tab, tag.", show_default=False),
+    ] = None,
+    format: own.Format = "auto",
+    parts: own.Parts = "left,word,right",
+    method: own.Method = "smooth",
+    classifier: Annotated[
+        Literal["local", "crf"],
+        typer.Option(
+            help="local: a small network that sees one vector at a time; crf: a tagger that sees the words, without "
+            "the vectors and with them."
+        ),
+    ] = "local",
+    hidden: Annotated[int, typer.Option(min=1, help="Hidden units of the network.")] = 25,
+    seeds: Annotated[int, typer.Option(min=1, help="How many networks.")] = 1,
+    search: own.Search = "none",
+    threads: opt.Threads = None,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Learn to tag from a model's vectors and say how often the tags are right, in per cent.
+
+    Known words are those of --train. Everything is chosen on --dev; figures there are a little too good.
+    """
+    from textlds.evaluation.data import read_tag_map
+    from textlds.evaluation.tagging import evaluate_tagging
+
+    features = own.open_features(model, parts, method, threads)
+    mapped = read_tag_map(tag_map) if tag_map is not None else None
+    files = {"train": train, "dev": dev, "test": test}
+    sets = own.read_parts(files, format=format, column=own.column_of(tags), tag_map=mapped)
+    result = evaluate_tagging(
+        features, sets["train"], sets["dev"], sets.get("test"),
+        classifier=classifier, seeds=seeds, hidden=hidden, search=search, progress=not quiet,
+    )  # fmt: skip
+    if as_json:
+        print_json({"parts": own.part_names(parts), "classifier": classifier, **result.to_json()})
+        return
+    _show(result)
+    for part, found in result.tests.items():
+        say(
+            f"{part}: {found.only_second:,} tokens are right only with the vectors, {found.only_first:,} only without "
+            f"them ({own.shown_p(found.p)}).",
+            quiet=quiet,
+        )
+
+
+def _show(result: TaggingResult) -> None:
+    several = len(result.rows[0].seeds) > 1
+    headings = ["tagger", "set", "all", "known", "unknown", "tokens", *(["seeds"] if several else [])]
+    rows = []
+    for row in result.rows:
+        found = row.accuracy
+        shares = [f"{share:.2f}" if share == share else "–" for share in (found.all, found.known, found.unknown)]
+        spread = [f"{row.mean:.2f} ± {row.spread:.2f}"] if several else []
+        rows.append([row.tagger, row.part, *shares, f"{found.tokens:,}", *spread])
+    print_table(headings, rows, right=range(2, len(headings)))
+
+
+EXAMPLES = (
+    "textlds evaluate tagging model --train train.conllu --dev dev.conllu",
+    ("textlds evaluate tagging model --train a.tsv --dev b.tsv --test c.tsv --seeds 3", "with the spread"),
+    "textlds evaluate tagging model --train train.conllu --dev dev.conllu --tags xpos --parts state --classifier crf",
+)
