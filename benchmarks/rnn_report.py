@@ -132,17 +132,17 @@ def what(results: dict[str, Any]) -> str:
 
 
 def how(settings: dict[str, Any], schedule: dict[str, float]) -> str:
-    sampled = (
-        "The softmax is over all words. "
-        if settings["softmax"] == "full"
-        else f"In training, the denominator of the softmax is exact over the {settings['common']:,} commonest words "
-        f"and the target, and estimated from {settings['sample']} of the others, drawn anew at each step; perplexities are "
-        "always those of the full softmax. "
-    )
+    sampled = "The softmax is over all words."
+    if settings["softmax"] == "sampled":
+        sampled = (
+            f"In training, the denominator of the softmax is exact over the {settings['common']:,} commonest words and "
+            f"the target, and estimated from {settings['sample']} of the others, drawn anew at each step; perplexities "
+            "are always those of the full softmax."
+        )
     return (
         f"Stochastic gradient descent on {settings['batch']} streams x {settings['steps']} words, momentum "
         f"{settings['momentum']}, back-propagation through {settings['steps']} words, the rate of the h x h matrix "
-        f"{settings['recurrent_rate']} of the others'. {sampled}The rate stays until an epoch gains less than "
+        f"{settings['recurrent_rate']} of the others'. {sampled} The rate stays until an epoch gains less than "
         f"{100 * schedule['switch']:g} % on the development set, then shrinks geometrically until one gains less than "
         f"{100 * schedule['stop']:g} %; an epoch that did harm is taken back. Settings of the start and rates are the "
         f"best of short runs ({settings['tuning_tokens']:,} tokens); smaller rates, and the better of two decays, were "
