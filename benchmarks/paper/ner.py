@@ -1,11 +1,13 @@
 """Table 3: named entities of CoNLL-2003 by a lexicalised tagger, alone and with what is learnt from unlabelled text.
 
-Penalty and scale of the vectors are chosen on the development set, by the same steps for each column; so is the kind of
-vector within a column. The test set is read once for each column, with what was chosen.
+Penalty and scale of the vectors are chosen on the development set, by the same steps for each column, with the column's
+plain vectors; richer kinds of vectors take what was chosen for these, and the development set chooses among the kinds.
+The test set is scored once for each column, with what was chosen.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -29,7 +31,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "Lex + word2vec": ("word2vec", "word2vec and neighbours"),
     "Lex + LDS": ("state", "left + word + right", "word and neighbours"),
 }
-PENALTIES = (0.1, 0.3, 1.0)  # c2 of the CRF, tried at the first scale
+PENALTIES = (0.03, 0.1, 0.3)  # c2 of the CRF, tried at the first scale with a column's first kind
 SCALES = (0.1, 0.3, 1.0)  # of the vectors, tried at the best penalty
 _LEARNT = ("Lex + word2vec", "Lex + LDS")  # columns that a seed changes
 Tags = list[list[str]]
@@ -48,21 +50,30 @@ class Choice:
         """How the tagger is learnt."""
         return CRFSettings(c2=self.c2, vector_scale=self.scale)
 
-    @property
-    def key(self) -> str:
-        """The name of its cell."""
-        scale = "" if self.kind in ("words", "Brown clusters") else f", scale {self.scale:g}"
-        return f"dev / {self.kind} / c2 {self.c2:g}{scale}"
+
+@dataclass(frozen=True)
+class Step:
+    """One trial of the search in a column: a change of the best that earlier stages found."""
+
+    stage: int
+    name: str
+    change: Mapping[str, Any]
+
+
+def steps(column: str) -> list[Step]:
+    """Return the trials of a column: penalties, then scales, then kinds of vectors."""
+    found = [Step(0, f"c2 {c2:g}", {"c2": c2}) for c2 in PENALTIES]
+    if column in _LEARNT:
+        found += [Step(1, f"scale {scale:g}", {"scale": scale}) for scale in SCALES[1:]]
+    return found + [Step(2, kind, {"kind": kind}) for kind in COLUMNS[column][1:]]
 
 
 def cells(job: Job, store: Store) -> list[Cell]:
     """Return the cells of the search, of the chosen taggers, and of the comparisons between columns."""
     study = Study(job, store)
-    search = [cell for kinds in COLUMNS.values() for kind in kinds for cell in study.search(kind)]
+    search = [study.trial(column, step) for column in COLUMNS for step in steps(column)]
     final = [study.final(column, seed) for column in COLUMNS for seed in range(job.seeds if column in _LEARNT else 1)]
-    names = list(COLUMNS)
-    pairs = [("Lex", other) for other in names[1:]]
-    pairs += [(first, second) for i, first in enumerate(names[1:], 1) for second in names[i + 1 :]]
+    pairs = itertools.combinations(COLUMNS, 2)
     return search + final + [study.comparison(*pair) for pair in pairs]
 
 
@@ -75,19 +86,13 @@ class Study:
         self._sentences: dict[str, list[Tagged]] = {}
         self._features: tuple[Any, Features | None] = (None, None)
 
-    def search(self, kind: str) -> list[Cell]:
-        """Return the cells of the choice of penalty, then of scale."""
-        first = [Choice(kind, c2) for c2 in PENALTIES]
-        made = [self._trial(choice.key, lambda choice=choice: choice) for choice in first]
-        if kind not in ("words", "Brown clusters"):
-            made += [
-                self._trial(
-                    f"dev / {kind} / best c2, scale {scale:g}",
-                    lambda scale=scale: replace(self._best(first), scale=scale),
-                )
-                for scale in SCALES[1:]
-            ]
-        return made
+    def trial(self, column: str, step: Step) -> Cell:
+        """Return the cell of a step of the search, on the development set."""
+
+        def measure() -> dict[str, Any]:
+            return {"f1": entity_f1(self._gold("dev"), self._tags(self._choice(column, step), 0, "dev")).f1}
+
+        return Cell(_key(column, step), lambda: self._settings(self._choice(column, step)), measure)
 
     def final(self, column: str, seed: int) -> Cell:
         """Return the cell of a column's chosen tagger, on the development and on the test set."""
@@ -120,29 +125,15 @@ class Study:
 
         return Cell(f"{second} against {first}", asked, measure)
 
-    def chosen(self, column: str) -> Choice:
-        """Return what did best on the development set in a column."""
-        return self._best([choice for kind in COLUMNS[column] for choice in self._tried(kind)])
+    def chosen(self, column: str, stages: int = 3) -> Choice:
+        """Return what did best on the development set in the first stages of a column's search."""
+        tried = [step for step in steps(column) if step.stage < stages]
+        best = max(tried, key=lambda step: float(self._store.figures(_key(column, step))["f1"]))
+        return self._choice(column, best)
 
-    def _tried(self, kind: str) -> list[Choice]:
-        first = [Choice(kind, c2) for c2 in PENALTIES]
-        if kind in ("words", "Brown clusters"):
-            return first
-        return first + [replace(self._best(first), scale=scale) for scale in SCALES[1:]]
-
-    def _best(self, choices: list[Choice]) -> Choice:
-        return max(choices, key=self._score)
-
-    def _score(self, choice: Choice) -> float:
-        known = (choice.key, f"dev / {choice.kind} / best c2, scale {choice.scale:g}")
-        key = known[choice.scale != SCALES[0]]
-        return float(self._store.figures(key)["f1"])
-
-    def _trial(self, key: str, choice: Any) -> Cell:
-        def measure() -> dict[str, Any]:
-            return {"f1": entity_f1(self._gold("dev"), self._tags(choice(), 0, "dev")).f1}
-
-        return Cell(key, lambda: self._settings(choice()), measure)
+    def _choice(self, column: str, step: Step) -> Choice:
+        before = self.chosen(column, step.stage) if step.stage else Choice(COLUMNS[column][0])
+        return replace(before, **step.change)
 
     def _settings(self, choice: Choice) -> dict[str, Any]:
         """Return all that decides a tagger besides the seed."""
@@ -208,6 +199,10 @@ class Study:
         if part not in self._sentences:
             self._sentences[part] = read_entities(self._job.data, part)
         return self._sentences[part]
+
+
+def _key(column: str, step: Step) -> str:
+    return f"dev / {column} / {step.name}"
 
 
 def read_entities(data: Data, part: str) -> list[Tagged]:
