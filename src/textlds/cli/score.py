@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -14,19 +15,61 @@ from textlds.cli.texts import Text, open_texts, read_texts
 
 if TYPE_CHECKING:
     from textlds.corpus.reading import Source
+    from textlds.model.language.results import TokenSurprisals
     from textlds.model.scoring import TokenScores
     from textlds.model.textlds import TextLDS
 
 _BATCH_CHARACTERS = 1 << 19  # scored together: about a hundred thousand tokens
 
+Measure = Literal["likelihood", "surprisal"]
+Method = Literal["filter", "exact"]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The scores of one line.
+
+    Attributes:
+        tokens: Its tokens.
+        values: The score of each.
+        surprising: The n most surprising tokens, with their scores.
+        total: The sum of all scores, that of the boundary token too if one was predicted.
+        count: How many they are.
+    """
+
+    tokens: Sequence[str]
+    values: list[float]
+    surprising: list[tuple[str, float]]
+    total: float
+    count: int
+
+    @property
+    def mean(self) -> float:
+        """The mean score; zero without tokens."""
+        return self.total / self.count if self.count else 0.0
+
 
 def scored_texts(
-    model: TextLDS, sources: list[Source], *, method: Literal["filter", "exact"], threads: int | None
-) -> Iterator[tuple[Text, TokenScores]]:
-    """Yield every text with the scores of its tokens."""
+    model: TextLDS, sources: list[Source], *, measure: Measure, method: Method, n: int, threads: int | None
+) -> Iterator[tuple[Text, Scored]]:
+    """Yield every text with the scores of its tokens, the n most surprising ones apart."""
     for batch in _batches(read_texts(sources)):
-        scores = model.log_likelihood([text.content for text in batch], method=method, threads=threads)
+        contents = [text.content for text in batch]
+        if measure == "likelihood":
+            scores = [_likelihood(s, n) for s in model.log_likelihood(contents, method=method, threads=threads)]
+        else:
+            scores = [_surprisal(s, n) for s in model.surprisal(contents, threads=threads)]
         yield from zip(batch, scores, strict=True)
+
+
+def _likelihood(scores: TokenScores, n: int) -> Scored:
+    values = scores.values.tolist()
+    return Scored(scores.tokens, values, scores.surprising(n), float(scores.values.sum()), len(values))
+
+
+def _surprisal(scores: TokenSurprisals, n: int) -> Scored:
+    whole = scores.perplexity
+    return Scored(scores.tokens, scores.bits.tolist(), scores.surprising(n), whole.bits, whole.tokens)
 
 
 def _batches(texts: Iterator[Text]) -> Iterator[list[Text]]:
@@ -45,10 +88,17 @@ def _batches(texts: Iterator[Text]) -> Iterator[list[Text]]:
 def command(
     model: opt.Model,
     files: opt.TextFiles = None,
+    measure: Annotated[
+        Measure,
+        typer.Option(
+            help="likelihood: of the Gaussian, relative to a model without context, nats; surprisal: -log2 of the "
+            "word's probability, bits."
+        ),
+    ] = "likelihood",
     n: Annotated[int, typer.Option("-n", min=0, help="How many of the most surprising tokens to show.")] = 3,
     per_token: Annotated[bool, typer.Option(help="The score of every token.")] = False,
     method: Annotated[
-        Literal["filter", "exact"], typer.Option(help="exact: exact also at the beginning of a line.")
+        Method, typer.Option(help="Of the likelihood; exact: exact also at the beginning of a line.")
     ] = "filter",
     threads: opt.Threads = None,
     text_column: opt.TextColumn = "text",
@@ -56,44 +106,52 @@ def command(
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Score every line: mean log-likelihood a token, relative to a model without context, in nats.
+    """Score every line: its mean a token, and the tokens that are surprising where they stand.
 
-    Tokens with a low score are surprising where they stand.
+    A low likelihood, or a high surprisal, is surprising. Surprisals are those of the model's language model; calibrate
+    it first (textlds calibrate), or they are rough.
     """
     from textlds.pipeline import load
 
+    if measure == "surprisal" and method != "filter":
+        raise typer.BadParameter("there is an exact method for --measure likelihood only.", param_hint="--method")
     sources = open_texts(files or [], text_column=text_column, encoding_errors=encoding_errors, quiet=quiet)
-    total, tokens = 0.0, 0
+    total, count = 0.0, 0
     several = len(sources) > 1
-    for text, scores in scored_texts(load(model), sources, method=method, threads=threads):
+    options = {"measure": measure, "method": method, "n": n, "threads": threads}
+    for text, scored in scored_texts(load(model), sources, **options):  # type: ignore[arg-type]
         place = f"{sources[text.file].name}:{text.line}" if several else str(text.line)
-        total, tokens = total + float(scores.values.sum()), tokens + len(scores)
+        total, count = total + scored.total, count + scored.count
         if as_json:
-            print_json(_record(text, scores, sources[text.file].name if files else None, n=n, per_token=per_token))
+            file = sources[text.file].name if files else None
+            print_json(_record(text, scored, file, measure=measure, per_token=per_token))
         elif per_token:
-            for token, value in zip(scores.tokens, scores.values.tolist(), strict=True):
+            for token, value in zip(scored.tokens, scored.values, strict=True):
                 sys.stdout.write(f"{place}\t{value:.4f}\t{token}\n")
         else:
-            surprising = "  ".join(f"{token} ({value:.2f})" for token, value in scores.surprising(n))
-            sys.stdout.write(f"{place}\t{_mean(scores):.4f}\t{surprising}\n")
-    if tokens:
-        say(f"Mean {total / tokens:.4f} nats a token, {tokens:,} tokens.", quiet=quiet)
+            surprising = "  ".join(f"{token} ({value:.2f})" for token, value in scored.surprising)
+            sys.stdout.write(f"{place}\t{scored.mean:.4f}\t{surprising}\n")
+    if count:
+        say(_summary(measure, total / count, count), quiet=quiet)
 
 
-def _mean(scores: TokenScores) -> float:
-    return float(scores.values.mean()) if len(scores) else 0.0
+def _summary(measure: Measure, mean: float, count: int) -> str:
+    if measure == "likelihood":
+        return f"Mean {mean:.4f} nats a token, {count:,} tokens."
+    return f"Mean {mean:.4f} bits a token, {count:,} tokens, perplexity {2**mean:.2f}."
 
 
-def _record(text: Text, scores: TokenScores, file: str | None, *, n: int, per_token: bool) -> dict[str, object]:
+def _record(text: Text, scored: Scored, file: str | None, *, measure: Measure, per_token: bool) -> dict[str, object]:
+    name = "log_likelihood" if measure == "likelihood" else "surprisal"
     record: dict[str, object] = {} if file is None else {"file": file}
-    record |= {"line": text.line, "tokens": len(scores), "log_likelihood": _mean(scores)}
+    record |= {"line": text.line, "tokens": len(scored.tokens), name: scored.mean}
     if per_token:
-        return {**record, "tokens": list(scores.tokens), "values": scores.values.tolist()}
-    return {**record, "surprising": [{"token": token, "value": value} for token, value in scores.surprising(n)]}
+        return {**record, "tokens": list(scored.tokens), "values": scored.values}
+    return {**record, "surprising": [{"token": token, "value": value} for token, value in scored.surprising]}
 
 
 EXAMPLES = (
     "textlds score model essay.txt",
     ("textlds score model essay.txt | sort -t $'\\t' -k 2 -g | head", "the least likely lines"),
-    "echo 'The bank raised rats.' | textlds score model --per-token",
+    ("echo 'The bank raised rats.' | textlds score model --per-token --measure surprisal", "bits, word by word"),
 )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from textlds.corpus.reading import Chunk, Source
 
 _CHUNK_BYTES = 1 << 20
+_DOCUMENT_BYTES = 1 << 18  # about fifty thousand tokens
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,21 @@ def read_texts(sources: list[Source]) -> Iterator[Text]:
 
     for number, source in enumerate(sources):
         yield from _lines(source, number) if isinstance(source, TextSource) else _records(source, number)
+
+
+def read_documents(sources: list[Source]) -> Iterator[str | list[str]]:
+    """Yield what counting would take for connected text: records, and many whole lines of a plain text at a time.
+
+    The model's settings say where in them a context ends. It also ends between two pieces, every 256 KB.
+    """
+    from textlds.corpus.files import TextSource
+
+    for source in sources:
+        for chunk in source.chunks(_DOCUMENT_BYTES):
+            if isinstance(source, TextSource):
+                yield chunk.data.decode("utf-8")
+            else:
+                yield from (content for content in _contents(chunk) if content)
 
 
 def total_size(sources: list[Source]) -> int | None:

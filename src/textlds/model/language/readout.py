@@ -28,7 +28,7 @@ from textlds.progress import Progress
 Array = NDArray[Any]
 
 _BLOCK = 1 << 13
-_PENALTY = 30.0  # λ: weights have a standard deviation of about 0.2 for whitened features
+_PENALTY = 100.0  # λ: weights of whitened features have a standard deviation of about 0.1
 _ITERATIONS = 12
 _LEAST_VARIANCE = 1e-6  # of a feature's largest: directions that hardly vary are not blown up
 
