@@ -16,12 +16,12 @@ from textlds.counts.lagcounts import LagCounts
 from textlds.errors import ArgumentError
 from textlds.lds.noise import NOISE_KINDS, NoiseKind
 from textlds.lds.params import LDSParams
+from textlds.lds.second_moments import PosteriorMoments
 from textlds.lds.steady import steady_state
 from textlds.learn.em import FIRST_RELAXATION, EMStep, check_horizon, em_steps
 from textlds.learn.sketch import Sketch, lost_energy, products, sketch
 from textlds.learn.ssid import random_start, subspace_identification
 from textlds.linalg.threads import check_threads, one_blas_thread
-from textlds.model.embedding import PosteriorMoments
 from textlds.model.history import History
 from textlds.model.textlds import TextLDS
 from textlds.moments import Moments, Pseudocount, WordMoments, word_moments

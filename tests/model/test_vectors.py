@@ -11,7 +11,7 @@ from model.worlds import counts_of, markov_sentence, random_model
 from oracles.synthetic import KINDS
 from textlds.errors import ArgumentError
 from textlds.fitting import fit
-from textlds.model.embedding import PosteriorMoments
+from textlds.lds.second_moments import PosteriorMoments
 from textlds.model.textlds import TextLDS
 from textlds.model.vectors import word_vectors
 

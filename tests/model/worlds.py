@@ -14,8 +14,8 @@ from oracles.synthetic import markov_text, random_lds
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts.lagcounts import LagCounts
+from textlds.lds.second_moments import PosteriorMoments
 from textlds.lds.steady import steady_state
-from textlds.model.embedding import PosteriorMoments
 from textlds.model.textlds import TextLDS
 
 SETTINGS = TextSettings(tokenizer="whitespace", unknown="single")

@@ -153,6 +153,11 @@ class Vocabulary:
         """Return the row of each provisional id of ``table``, ``(len(table),)``; about 0.1 µs each."""
         return rows_of(*table.word_bytes(), self.table, self._n_classes)
 
+    def class_rows(self) -> NDArray[np.int32]:
+        """Return the row of the unknown class that each known type would be in, were it not known, ``(n_types,)``."""
+        classes = rows_of(*self.table.word_bytes(), TypeTable.from_words([]), self._n_classes)
+        return (classes + self.n_types).astype(np.int32)
+
     @functools.cached_property
     def table(self) -> TypeTable:
         """The known types as a table whose ids are rows, for compiled lookups. Do not add to it."""

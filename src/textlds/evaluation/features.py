@@ -12,6 +12,7 @@ from textlds.corpus.encoding import Encoder
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError
 from textlds.model.embedding import check_parts
+from textlds.model.evidence import Evidence, check_evidence
 
 if TYPE_CHECKING:
     from textlds.model.engine import Method
@@ -29,7 +30,12 @@ _ESCAPES = {
 
 
 def model_features(
-    model: TextLDS, *, parts: Parts = "state", method: Method = "smooth", threads: int | None = 1
+    model: TextLDS,
+    *,
+    parts: Parts = "state",
+    method: Method = "smooth",
+    evidence: Evidence = "model",
+    threads: int | None = 1,
 ) -> Features:
     """Return the token vectors of a model as features.
 
@@ -37,14 +43,16 @@ def model_features(
         model: A fitted model.
         parts: What a vector is made of, see :meth:`TextLDS.embed`.
         method: See :meth:`TextLDS.embed`.
+        evidence: See :meth:`TextLDS.embed`.
         threads: How many.
     """
     names = check_parts(parts, method)
+    check_evidence(evidence, method)
     width = len(names) * model.state_size
 
     def vectors(sentences: Sentences) -> Vectors:
         texts = plain(sentences, model.vocabulary)
-        found = model.embed(texts, parts=names, method=method, threads=threads)
+        found = model.embed(texts, parts=names, method=method, evidence=evidence, threads=threads)
         return _stacked([text.vectors for text in found], width)
 
     return vectors

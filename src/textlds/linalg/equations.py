@@ -40,6 +40,22 @@ def solve_lyapunov(A: Matrix, S: Matrix, *, tolerance: float = 1e-15) -> Matrix:
 
 
 @_quiet
+def solve_stein(L: Matrix, R: Matrix, S: Matrix, *, tolerance: float = 1e-15) -> Matrix:
+    """Solve X = L X R + S for ρ(L) ρ(R) < 1, doubling the terms of X = Σ_i Lⁱ S Rⁱ at every step."""
+    X = S
+    for _ in range(_MAX_DOUBLINGS):
+        step = L @ X @ R
+        X = X + step
+        size = np.linalg.norm(step)
+        if not np.isfinite(size):
+            break
+        if size <= tolerance * np.linalg.norm(X):
+            return X
+        L, R = L @ L, R @ R
+    raise ConvergenceError("the Stein equation X = L X R + S did not converge: ρ(L) ρ(R) is not below 1")
+
+
+@_quiet
 def solve_riccati(A: Matrix, R: Matrix, Q: Matrix, *, tolerance: float = 1e-14) -> Matrix:
     """Solve the filtering Riccati equation X = A (X⁻¹ + R)⁻¹ Aᵀ + Q, R and Q positive semidefinite.
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textlds.errors import ArgumentError
+from textlds.lds.second_moments import PosteriorMoments
 from textlds.linalg.psd import sqrt_and_inverse
 from textlds.linalg.types import Matrix, Vector
 from textlds.model.engine import Consumer, Engine, Index, Method, Posterior
@@ -30,21 +31,6 @@ Array = NDArray[Any]
 Part = Literal["state", "left", "word", "right"]
 PARTS: tuple[Part, ...] = get_args(Part)
 METHODS: tuple[Method, ...] = get_args(Method)
-
-
-@dataclass(frozen=True)
-class PosteriorMoments:
-    """Second moments of the posterior means over the corpus, in the coordinates of the parameters.
-
-    Attributes:
-        filt_filt: E[x̂ x̂ᵀ].
-        smooth_filt: E[x̄ x̂ᵀ].
-        smooth_smooth: E[x̄ x̄ᵀ].
-    """
-
-    filt_filt: Matrix
-    smooth_filt: Matrix
-    smooth_smooth: Matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +61,8 @@ class EmbeddingSpace:
 
     def __init__(self, engine: Engine, moments: PosteriorMoments, frequencies: Vector) -> None:
         self._engine = engine
-        system, T = engine.system, engine.system.T
-        filt, cross, smooth = (T @ m @ T.T for m in (moments.filt_filt, moments.smooth_filt, moments.smooth_smooth))
+        system = engine.system
+        filt, cross, smooth = moments.filt_filt, moments.smooth_filt, moments.smooth_smooth
         self._second_moments: dict[str, Matrix] = {
             "state": smooth,
             "filter": filt,

@@ -13,18 +13,19 @@ from textlds.corpus.encoding import Encoder
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts.lagcounts import LagCounts
 from textlds.errors import ArgumentError
-from textlds.lds.canonical import canonical_system
 from textlds.lds.noise import noise_from_arrays
 from textlds.lds.params import LDSParams
-from textlds.lds.steady import steady_state
-from textlds.linalg.threads import check_threads, one_blas_thread
+from textlds.lds.second_moments import PosteriorMoments
+from textlds.linalg.threads import check_threads
 from textlds.linalg.types import Vector
-from textlds.model.embedding import EmbeddingSpace, Part, PosteriorMoments, check_parts, on_sphere
+from textlds.model.embedding import EmbeddingSpace, Part, check_parts, on_sphere
 from textlds.model.embedding import TokenVectors as TokenVectors
 from textlds.model.engine import Engine, Method
+from textlds.model.evidence import Evidence, check_evidence
 from textlds.model.exploring import Transition, nearest, require_known, transitions
 from textlds.model.files import read_model, write_model
 from textlds.model.history import History
+from textlds.model.inference import Inference
 from textlds.model.language.calibrating import Fitted, calibrate
 from textlds.model.language.language import LanguageModel, Link
 from textlds.model.language.predictor import Predictor, make_predictor
@@ -75,8 +76,8 @@ class TextLDS:
         self.history = history or History()
         self.language = language
         self._encoder = Encoder(vocabulary, tokenizer=tokenizer)
-        self._engines: dict[str, Engine] = {}
-        self._spaces: dict[str, EmbeddingSpace] = {}
+        stored = LDSParams(self._A, self._C, self._Q, self._noise)  # as in memory: C in float32
+        self._inference = Inference(stored, vocabulary, frequencies, moments)
         self._word_terms: Vector | None = None
         self._predictor: Predictor | None = None
 
@@ -102,6 +103,7 @@ class TextLDS:
         *,
         method: Method = "smooth",
         parts: Parts = "state",
+        evidence: Evidence = "model",
         dtype: Dtype = "float32",
         threads: int | None = None,
     ) -> Iterator[TokenVectors]:
@@ -113,12 +115,15 @@ class TextLDS:
             method: ``"smooth"``: the whole text counts; ``"filter"``: only what stands before a token, and the token;
                 ``"exact"``: smooth, and exact also at the beginning of a text, where the steady state is approximate.
             parts: What a vector is made of, side by side: any of ``"state"``, ``"left"``, ``"word"``, ``"right"``.
+            evidence: How much a word counts: as the ``"model"`` was fitted, the paper's vectors; or ``"equal"``:
+                every word speaks equally loud and the context counts less, better for taggers.
             dtype: Of the vectors and of the computation.
             threads: How many; all cores by default.
         """
         names = check_parts(parts, method)
+        check_evidence(evidence, method)
         check_texts(texts)
-        engine, space = self._engine(dtype), self._space(dtype)
+        engine, space = self._engine(dtype, evidence), self._space(dtype, evidence)
         threads = check_threads(threads)
 
         def generate() -> Iterator[TokenVectors]:
@@ -221,15 +226,16 @@ class TextLDS:
         )  # fmt: skip
         return self._with(language=language)
 
-    def stream(self, *, parts: Parts = "state") -> TokenStream:
+    def stream(self, *, parts: Parts = "state", evidence: Evidence = "model") -> TokenStream:
         """Return an online filter: push one token, get its filtered vector; constant memory.
 
         Args:
             parts: Any of ``"state"``, ``"left"``, ``"word"``; the words to the right are not known yet.
+            evidence: See :meth:`embed`.
         """
-        return TokenStream(
-            self._engine("float32"), self._space("float32"), self.vocabulary, check_parts(parts, "filter")
-        )
+        check_evidence(evidence)
+        engine, space = self._engine("float32", evidence), self._space("float32", evidence)
+        return TokenStream(engine, space, self.vocabulary, check_parts(parts, "filter"))
 
     def posterior(self, text: Text, *, method: Literal["smooth", "exact"] = "smooth") -> SequencePosterior:
         """Return means and covariances of the state at every token of a text, filtered and smoothed.
@@ -381,19 +387,8 @@ class TextLDS:
             )  # fmt: skip
         return self._predictor
 
-    def _engine(self, dtype: str) -> Engine:
-        if dtype not in ("float32", "float64"):
-            raise ArgumentError(f"dtype={dtype!r} is not one of 'float32', 'float64'.")
-        if dtype not in self._engines:
-            with one_blas_thread():
-                params = self.params
-                system, gains = canonical_system(params, steady_state(params), np.sqrt(self.frequencies))
-            self._engines[dtype] = Engine(system, gains, np.dtype(dtype).type)
-        return self._engines[dtype]
+    def _engine(self, dtype: str, evidence: Evidence = "model") -> Engine:
+        return self._inference.engine(dtype, evidence)
 
-    def _space(self, dtype: str) -> EmbeddingSpace:
-        if dtype not in self._spaces:
-            engine = self._engine(dtype)
-            with one_blas_thread():
-                self._spaces[dtype] = EmbeddingSpace(engine, self.moments, self.frequencies)
-        return self._spaces[dtype]
+    def _space(self, dtype: str, evidence: Evidence = "model") -> EmbeddingSpace:
+        return self._inference.space(dtype, evidence)

@@ -1,0 +1,81 @@
+"""The engines of a model and the spaces of its vectors, made when they are first needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from textlds.corpus.vocabulary import Vocabulary
+from textlds.errors import ArgumentError
+from textlds.lds.canonical import CanonicalSystem, canonical_system
+from textlds.lds.params import LDSParams
+from textlds.lds.second_moments import PosteriorMoments
+from textlds.lds.steady import steady_state
+from textlds.linalg.threads import one_blas_thread
+from textlds.linalg.types import Matrix, Vector
+from textlds.model.embedding import EmbeddingSpace
+from textlds.model.engine import Engine
+from textlds.model.evidence import Evidence, equal_evidence
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What inference needs, in its own coordinates.
+
+    Attributes:
+        system: The steady-state filter and smoother.
+        gains: k(w), (V, h).
+        moments: Second moments of what they give.
+    """
+
+    system: CanonicalSystem
+    gains: Matrix
+    moments: PosteriorMoments
+
+
+class Inference:
+    """Engines and spaces by floating-point type and evidence."""
+
+    def __init__(
+        self, params: LDSParams, vocabulary: Vocabulary, frequencies: Vector, moments: PosteriorMoments
+    ) -> None:
+        self._params, self._vocabulary, self._frequencies, self._moments = params, vocabulary, frequencies, moments
+        self._engines: dict[tuple[str, Evidence], Engine] = {}
+        self._spaces: dict[tuple[str, Evidence], EmbeddingSpace] = {}
+
+    def engine(self, dtype: str, evidence: Evidence) -> Engine:
+        """Return the filter and smoother."""
+        if dtype not in ("float32", "float64"):
+            raise ArgumentError(f"dtype={dtype!r} is not one of 'float32', 'float64'.")
+        if (dtype, evidence) not in self._engines:
+            made = self._made(evidence)
+            self._engines[dtype, evidence] = Engine(made.system, made.gains, np.dtype(dtype).type)
+        return self._engines[dtype, evidence]
+
+    def space(self, dtype: str, evidence: Evidence) -> EmbeddingSpace:
+        """Return what turns posteriors into vectors."""
+        if (dtype, evidence) not in self._spaces:
+            engine = self.engine(dtype, evidence)
+            with one_blas_thread():
+                moments = self._made(evidence).moments
+                self._spaces[dtype, evidence] = EmbeddingSpace(engine, moments, self._frequencies)
+        return self._spaces[dtype, evidence]
+
+    def _made(self, evidence: Evidence) -> Prepared:
+        return self._model if evidence == "model" else self._equal
+
+    @cached_property
+    def _model(self) -> Prepared:
+        with one_blas_thread():
+            params = replace(self._params, C=self._params.C.astype(np.float64))
+            system, gains = canonical_system(params, steady_state(params), np.sqrt(self._frequencies))
+            return Prepared(system, gains, self._moments.transformed(system.T))
+
+    @cached_property
+    def _equal(self) -> Prepared:
+        fitted = self._model
+        with one_blas_thread():
+            C = self._params.C @ np.linalg.inv(fitted.system.T)
+            return Prepared(*equal_evidence(fitted.system, fitted.gains, C, self._frequencies, self._vocabulary))
