@@ -99,10 +99,12 @@ def test_dynamics(run):
     cells = run("dynamics")["cells"]
     assert set(cells) >= {"EM / seed 0", "EM / seed 1", "subspace identification / seed 1", "random words"}
     found = cells["EM / seed 0"]["figures"]
-    assert len(found["singular_values"]) == 4
-    for pair in found["pairs"]:
-        assert 0 <= pair["stays"] <= 1
-    assert 1 / 9 <= found["purity"] <= 1
+    assert len(found["singular_values"]) == len(found["pairs"]) == len(found["stays"]) == 4
+    assert found["singular_values"] == sorted(found["singular_values"], reverse=True)
+    assert all(0 <= value <= 1 for value in found["stays"])
+    assert found["purity"] == pytest.approx(np.mean(found["purities"]))
+    # a list of one kind of word is purer than words drawn at random
+    assert found["purity"] > cells["random words"]["figures"]["purity"]
 
 
 def test_ner(run):
