@@ -31,7 +31,7 @@ class NetworkSettings:
             ``decay`` of itself and training goes on from the best epoch; after the ``decays``-th time it ends.
         weight_decay: Share of the weights, times the learning rate, that every step takes away.
         dropout: Share of the inputs left out, others in every step.
-        batch: Rows a step.
+        batch: Rows a step, at most; fewer for little data, so that an epoch has about a hundred steps.
         epochs: At most.
         patience: In epochs.
         decay: Of the learning rate.
@@ -185,9 +185,10 @@ def _run_epoch(
     settings: NetworkSettings,
     generator: np.random.Generator,
 ) -> None:
-    buffer = np.empty((min(settings.batch, len(order)), inputs.shape[1]), np.float32)
-    for start in range(0, len(order), settings.batch):
-        chosen = order[start : start + settings.batch]
+    batch = max(1, min(settings.batch, len(order) // 100))
+    buffer = np.empty((batch, inputs.shape[1]), np.float32)
+    for start in range(0, len(order), batch):
+        chosen = order[start : start + batch]
         some = buffer[: len(chosen)]
         np.take(inputs, chosen, axis=0, out=some, mode="clip")
         some -= mean
