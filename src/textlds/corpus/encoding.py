@@ -47,6 +47,11 @@ class TokenSequence(Sequence[str]):
     def __init__(self, text: bytes, spans: Ints) -> None:
         self._text, self._spans = text, spans
 
+    @property
+    def spans(self) -> Ints:
+        """Where tokens begin and end, (n, 2), in the bytes of a text that :meth:`Encoder.encode` was given alone."""
+        return self._spans
+
     def __len__(self) -> int:
         return len(self._spans)
 

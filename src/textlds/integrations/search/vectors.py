@@ -1,0 +1,101 @@
+"""Vectors in a file of faiss, one byte a number.
+
+Few vectors are searched one by one; many are put into cells around √n centres (an inverted file), of which the nearest
+are searched. Of the libraries that `benchmarks/search.py` compares this is the quickest to build and the smallest on
+disk at a like recall, it is mapped into memory instead of read, and it gives rows back, so that the occurrences of one
+word, which lie together, can be compared exactly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textlds.errors import FormatError, MissingExtraError
+from textlds.progress import Task
+
+Vectors = NDArray[np.float32]
+
+_FLAT = 50_000  # vectors up to which all are searched: 3 ms
+_TRAINED_ON = 40  # vectors a centre
+_SEARCHED = 32  # one in so many cells is searched
+_LEAST_SEARCHED = 16  # cells
+_BATCH = 1 << 14
+
+
+def require_faiss() -> Any:
+    """Return the module, or say which extra brings it."""
+    try:
+        import faiss
+    except ImportError as error:
+        raise MissingExtraError("search in context", "search") from error
+    return faiss
+
+
+def write_vectors(path: Path, vectors: NDArray[Any], *, seed: int, threads: int, task: Task) -> dict[str, Any]:
+    """Build the index of vectors, (n, d), and write it; O(n √n d). Holds a byte a number in memory.
+
+    Returns:
+        What was built, for the record.
+    """
+    faiss = require_faiss()
+    n, d = vectors.shape
+    cells = 0 if n <= _FLAT else 1 << round(np.log2(n) / 2)
+    index = faiss.index_factory(d, f"IVF{cells},SQ8" if cells else "SQ8", faiss.METRIC_INNER_PRODUCT)
+    with _threads(faiss, threads):
+        sample = np.sort(np.random.default_rng(seed).choice(n, min(n, max(_TRAINED_ON * cells, _FLAT)), replace=False))
+        index.train(np.ascontiguousarray(vectors[sample], np.float32))
+        for start in range(0, n, _BATCH):
+            index.add(np.ascontiguousarray(vectors[start : start + _BATCH], np.float32))
+            task.advance(min(_BATCH, n - start))
+        if cells:
+            index.make_direct_map()  # from rows to their cells, to give rows back
+    faiss.write_index(index, str(path))
+    return {"library": "faiss", "version": faiss.__version__, "cells": cells}
+
+
+class VectorIndex:
+    """Vectors in a file, mapped into memory."""
+
+    def __init__(self, path: Path) -> None:
+        faiss = require_faiss()
+        try:
+            self._index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP)
+        except RuntimeError as error:  # of the C++ that reads it
+            raise FormatError(f"{path} cannot be read by faiss {faiss.__version__}: {error}") from error
+        if hasattr(self._index, "nprobe"):
+            self._index.nprobe = max(_LEAST_SEARCHED, self._index.nlist // _SEARCHED)
+
+    def __len__(self) -> int:
+        return int(self._index.ntotal)
+
+    @property
+    def dimensions(self) -> int:
+        """The length of a vector."""
+        return int(self._index.d)
+
+    def rows(self, start: int, stop: int) -> Vectors:
+        """Return some vectors that lie one after the other."""
+        found: Vectors = self._index.reconstruct_n(start, stop - start)
+        return found
+
+    def nearest(self, vector: Vectors, n: int) -> tuple[NDArray[np.int64], Vectors]:
+        """Return the rows with the largest products with a vector, and the products; nearly always all of them."""
+        products, rows = self._index.search(vector[None, :], min(n, len(self)))
+        found = rows[0] >= 0
+        return rows[0][found], products[0][found]
+
+
+@contextlib.contextmanager
+def _threads(faiss: Any, threads: int) -> Iterator[None]:
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(threads)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)
