@@ -16,7 +16,7 @@ from textlds._version import __version__
 from textlds.cli.output import INTERRUPTED, examples, guarded, help_text
 
 _PANELS = {
-    "Make a model": ("train", "count", "fit"),
+    "Make a model": ("train", "count", "fit", "calibrate"),
     "Use a model": ("embed", "similar", "score", "dynamics", "plot", "export", "evaluate"),
     "Counts as data": ("merge", "subtract", "prune"),
     "Look around": ("demo", "info"),
