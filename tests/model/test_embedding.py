@@ -55,7 +55,7 @@ def test_parts_have_the_cosines_of_the_whitened_oracle_means(kind, method):
     """⟨v_i, v_j⟩ = y_iᵀ S⁻¹ y_j / (‖y_i‖ ‖y_j‖) in the norm of S⁻¹: free of coordinates, so no root is compared."""
     model = random_model(2, kind=kind)
     means, second_moments = oracle_means(model, TEXT, method)
-    for part in PARTS:
+    for part in means:
         if part == "right" and method == "filter":
             continue
         found = vectors(model, [TEXT], parts=part, method=method, dtype="float64")[0]
@@ -80,11 +80,11 @@ def test_nothing_stands_left_of_the_first_token_and_right_of_the_last():
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_every_part_has_length_one(dtype):
     found = vectors(random_model(0), [TEXT], parts=PARTS, dtype=dtype)[0]
-    assert found.shape == (len(TEXT), 4 * 3)
+    assert found.shape == (len(TEXT), len(PARTS) * 3)
     assert found.dtype == dtype
-    norms = np.linalg.norm(found.reshape(len(TEXT), 4, 3), axis=2)
-    norms[0, PARTS.index("left")] += 1
-    norms[-1, PARTS.index("right")] += 1
+    norms = np.linalg.norm(found.reshape(len(TEXT), len(PARTS), 3), axis=2)
+    norms[0, [PARTS.index("left"), PARTS.index("before")]] += 1
+    norms[-1, [PARTS.index("right"), PARTS.index("after")]] += 1
     np.testing.assert_allclose(norms, 1, atol=1e-6)
 
 
@@ -105,6 +105,20 @@ def test_the_word_part_is_the_same_in_every_context():
     np.testing.assert_array_equal(found[0][0], found[1][1])
     state = vectors(random_model(1), [TEXT, ["aac", "aaa"]])
     assert np.abs(state[0][0] - state[0][4]).max() > 1e-2
+
+
+@pytest.mark.parametrize("evidence", ["model", "equal"])
+def test_before_and_after_are_the_words_of_the_neighbours_in_the_same_sequence(evidence):
+    settings = TextSettings(tokenizer="whitespace", unknown="single")
+    model = random_model(1, settings=settings)
+    texts = ["aaa aab\nzzz aac aaa", "", ["aad"], ["aah", "aab"]]
+    found = vectors(model, texts, parts=("before", "word", "after"), evidence=evidence)
+    for text, sequences in zip(found, ([[0, 1], [2, 3, 4]], [], [[0]], [[0, 1]]), strict=True):
+        before, word, after = np.split(text, 3, axis=1)
+        for places in sequences:
+            zero = np.zeros((1, 3), np.float32)
+            np.testing.assert_array_equal(before[places], np.vstack([zero, word[places[:-1]]]))
+            np.testing.assert_array_equal(after[places], np.vstack([word[places[1:]], zero]))
 
 
 @pytest.fixture(scope="module")
@@ -271,7 +285,7 @@ def test_empty_texts(texts):
         ({"parts": ("state", "up")}, "'up' is not one of"),
         ({"parts": ()}, "parts is empty"),
         ({"parts": ("left", "left")}, "names a part twice"),
-        ({"parts": "right", "method": "filter"}, "'right' is what the words to the right add"),
+        ({"parts": "right", "method": "filter"}, "'right' needs the words to the right"),
         ({"dtype": "float16"}, "dtype='float16' is not one of 'float32', 'float64'"),
         ({"threads": 0}, "threads=0 must be"),
         ({"threads": 1.5}, "threads=1.5 must be"),

@@ -14,11 +14,12 @@ TEXT = ["aaa", "aab", "zzz", "aac", "aaa", "aaa", "aah", "aad", "aab", "aab"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("parts", ["state", ("left", "word", "state")])
-def test_a_stream_gives_what_embed_gives(kind, parts):
+@pytest.mark.parametrize("parts", ["state", ("left", "before", "word", "state")])
+@pytest.mark.parametrize("evidence", ["model", "equal"])
+def test_a_stream_gives_what_embed_gives(kind, parts, evidence):
     model = random_model(1, kind=kind)
-    (expected,) = model.embed([TEXT], method="filter", parts=parts)
-    stream = model.stream(parts=parts)
+    (expected,) = model.embed([TEXT], method="filter", parts=parts, evidence=evidence)
+    stream = model.stream(parts=parts, evidence=evidence)
     for token, vector in zip(TEXT, expected.vectors, strict=True):
         found = stream.push(token)
         assert found.shape == vector.shape
@@ -77,7 +78,7 @@ def test_memory_does_not_grow():
 
 def test_bad_arguments():
     model = random_model(0)
-    with pytest.raises(ArgumentError, match="'right' is what the words to the right add"):
+    with pytest.raises(ArgumentError, match="'right' needs the words to the right"):
         model.stream(parts="right")
     with pytest.raises(ArgumentError, match="'up' is not one of"):
         model.stream(parts="up")

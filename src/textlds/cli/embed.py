@@ -53,6 +53,7 @@ def embed_files(
     """
     from textlds.cli.vector_files import JsonLinesWriter, check_format, vector_file
     from textlds.model.embedding import check_parts
+    from textlds.model.evidence import check_evidence
     from textlds.pipeline import load
     from textlds.progress import resolve
     from textlds.storage import check_output
@@ -61,6 +62,7 @@ def embed_files(
         check_output(output, force=force)
         check_format(output)
     check_parts(options["parts"], options["method"])
+    check_evidence(options["evidence"], options["method"])
     sources = open_texts(files, text_column=text_column, encoding_errors=encoding_errors, quiet=quiet)
     model = load(path)
     dimensions = model.state_size * len(options["parts"])
@@ -128,8 +130,10 @@ def command(
         typer.Option(help="smooth: the whole line counts; filter: only what stands before; exact: also at its start."),
     ] = "smooth",
     parts: Annotated[
-        str, typer.Option(help="What a vector is made of, side by side: any of state, left, word, right.")
+        str,
+        typer.Option(help="What a vector is made of, side by side: any of state, left, word, right, before, after."),
     ] = "state",
+    evidence: opt.Evidence = "model",
     dtype: Annotated[Literal["float32", "float64"], typer.Option(help="Of the vectors.")] = "float32",
     threads: opt.Threads = None,
     text_column: opt.TextColumn = "text",
@@ -142,7 +146,8 @@ def command(
 
     Without --output, every text becomes a line of JSON on standard output, with its line, its tokens and their vectors.
     """
-    options = {"method": method, "parts": tuple(parts.replace(",", " ").split()), "dtype": dtype, "threads": threads}
+    names = tuple(parts.replace(",", " ").split())
+    options = {"method": method, "parts": names, "evidence": evidence, "dtype": dtype, "threads": threads}
     done = embed_files(
         model, files or [], output, options=options, text_column=text_column, encoding_errors=encoding_errors,
         force=force, quiet=quiet,
@@ -158,6 +163,6 @@ def command(
 
 EXAMPLES = (
     "textlds embed model reviews.txt -o vectors.npz",
-    ("textlds embed model *.txt.gz -o vectors.parquet --parts left,word,right", "for tagging"),
+    ("textlds embed model *.txt.gz -o vectors.parquet --parts state,before,word,after --evidence equal", "for tagging"),
     ("echo 'The bank raised rates.' | textlds embed model", "to standard output"),
 )

@@ -18,6 +18,10 @@ Resume = Annotated[bool, typer.Option("--resume", help="Go on with interrupted w
 Threads = Annotated[
     int | None, typer.Option(min=1, help="How many threads; the result is the same.", show_default="all cores")
 ]
+Evidence = Annotated[
+    Literal["model", "equal"],
+    typer.Option(help="How much a word counts: as the model was fitted, or every word the same (better for tagging)."),
+]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.", show_default=False)]
 Files = Annotated[
     list[str],

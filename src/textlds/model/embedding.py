@@ -8,6 +8,8 @@ under any linear map of it.
     left    p_t = A x̂_{t−1}   what the words to the left predict
     word    k(w_t)          what the word brings by itself, whatever the context
     right   x̄_t − x̂_t        what the words to the right add
+    before  k(w_{t−1})      what the word before brings by itself; zeros at the beginning of a sequence
+    after   k(w_{t+1})      what the word after brings by itself; zeros at its end
 """
 
 from __future__ import annotations
@@ -28,9 +30,11 @@ from textlds.model.engine import Consumer, Engine, Index, Method, Posterior
 from textlds.model.kernels import NOTHING, unpack_on_sphere
 
 Array = NDArray[Any]
-Part = Literal["state", "left", "word", "right"]
+Part = Literal["state", "left", "word", "right", "before", "after"]
 PARTS: tuple[Part, ...] = get_args(Part)
 METHODS: tuple[Method, ...] = get_args(Method)
+_AHEAD = ("right", "after")  # parts that know the words to the right
+_SHIFTS = {"before": -1, "word": 0, "after": 1}  # parts that are a word's own vector, and whose
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,20 +90,52 @@ class EmbeddingSpace:
         """The "word" part of every word, (V, h), each of length one (or zero for a word without a gain)."""
         return on_sphere(self._engine.gains @ self.whitener("word"))
 
-    def writer(self, parts: Sequence[Part], method: Method, ids: NDArray[np.int32], out: Array) -> Consumer:
-        """Return a consumer of posteriors that writes the vectors of ``ids`` into ``out``, (n, parts · h)."""
+    def words_at(self, rows: NDArray[Any]) -> Array:
+        """Return the vectors of words by their rows; zeros for -1."""
+        vectors: Array = self.words[rows]
+        vectors[rows < 0] = 0
+        return vectors
+
+    def writer(
+        self, parts: Sequence[Part], method: Method, ids: NDArray[np.int32], starts: Index, out: Array
+    ) -> Consumer:
+        """Return a consumer of posteriors that writes the vectors of ``ids`` into ``out``, (n, parts · h).
+
+        Args:
+            parts: In the order of the columns.
+            method: By which the posteriors come.
+            ids: Word rows of all sequences.
+            starts: Where each sequence begins, with the total at the end.
+            out: The vectors.
+        """
         h = len(self._engine.A)
+        words = {part: _shifted(ids, starts, _SHIFTS[part]) for part in parts if part in _SHIFTS}
 
         def consume(posterior: Posterior, rows: Index, places: Index) -> None:
             for number, part in enumerate(parts):
-                if part == "word":
-                    out[places, number * h : (number + 1) * h] = self.words[ids[places]]
+                if part in words:
+                    out[places, number * h : (number + 1) * h] = self.words_at(words[part][places])
                 else:
                     name = "filter" if part == "state" and method == "filter" else part
                     packed = part_means(posterior, part) @ self.whitener(name)
                     unpack_on_sphere(packed, rows, places, out, number * h)
 
         return consume
+
+
+def _shifted(ids: NDArray[np.int32], starts: Index, shift: int) -> NDArray[np.int32]:
+    """Return the row of the word ``shift`` positions on in the same sequence, -1 where there is none."""
+    if shift == 0:
+        return ids
+    shifted = np.full_like(ids, -1)
+    inside = starts[:-1][np.diff(starts) > 0]  # the first positions of sequences that are not empty
+    if shift < 0:
+        shifted[1:] = ids[:-1]
+        shifted[inside] = -1
+    else:
+        shifted[:-1] = ids[1:]
+        shifted[inside[1:] - 1] = -1
+    return shifted
 
 
 def part_means(posterior: Posterior, part: Part) -> Array:
@@ -123,8 +159,9 @@ def check_parts(parts: str | Sequence[str], method: str) -> tuple[Part, ...]:
             raise ArgumentError(f"parts={parts!r}: {name!r} is not one of {', '.join(map(repr, PARTS))}.")
     if len(set(names)) < len(names):
         raise ArgumentError(f"parts={parts!r} names a part twice.")
-    if method == "filter" and "right" in names:
-        raise ArgumentError("parts: 'right' is what the words to the right add, which method='filter' does not see.")
+    for name in _AHEAD:
+        if method == "filter" and name in names:
+            raise ArgumentError(f"parts: {name!r} needs the words to the right, which method='filter' does not see.")
     return tuple(name for name in names if name in PARTS)
 
 

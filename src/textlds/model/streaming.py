@@ -29,6 +29,7 @@ class TokenStream:
     def reset(self) -> None:
         """Forget everything: the next token begins a new text."""
         self._pred = np.zeros(len(self._engine.A), self._engine.dtype)
+        self._before = -1  # row of the word before
 
     def push(self, token: str) -> Array:
         """Take one token and return its vector, (d,) float32."""
@@ -38,10 +39,12 @@ class TokenStream:
         filt = self._engine.shrink * self._pred + self._engine.gains[word]
         vectors = []
         for part in self._parts:
-            if part == "word":
-                vectors.append(self._space.words[word])
+            if part in ("word", "before"):
+                rows = np.array([word if part == "word" else self._before])
+                vectors.append(self._space.words_at(rows)[0])
             else:
                 name, mean = ("filter", filt) if part == "state" else ("left", self._pred)
                 vectors.append(on_sphere((mean @ self._space.whitener(name))[None])[0])
         self._pred = self._engine.A @ filt
+        self._before = word
         return np.concatenate(vectors)

@@ -114,7 +114,8 @@ class TextLDS:
                 do; it is read as the vectors are taken.
             method: ``"smooth"``: the whole text counts; ``"filter"``: only what stands before a token, and the token;
                 ``"exact"``: smooth, and exact also at the beginning of a text, where the steady state is approximate.
-            parts: What a vector is made of, side by side: any of ``"state"``, ``"left"``, ``"word"``, ``"right"``.
+            parts: What a vector is made of, side by side: any of ``"state"``, ``"left"``, ``"word"``, ``"right"``,
+                ``"before"``, ``"after"``.
             evidence: How much a word counts: as the ``"model"`` was fitted, the paper's vectors; or ``"equal"``:
                 every word speaks equally loud and the context counts less, better for taggers.
             dtype: Of the vectors and of the computation.
@@ -130,7 +131,7 @@ class TextLDS:
             for window in windows(self._encoder, texts):
                 ids, starts, offsets = flatten(window)
                 vectors = np.empty((len(ids), len(names) * self.state_size), engine.dtype)
-                engine.run(ids, starts, method, space.writer(names, method, ids, vectors), threads=threads)
+                engine.run(ids, starts, method, space.writer(names, method, ids, starts, vectors), threads=threads)
                 for text, offset in zip(window, offsets, strict=True):
                     yield TokenVectors(text.tokens, visible(vectors, text, offset))
 
@@ -230,7 +231,7 @@ class TextLDS:
         """Return an online filter: push one token, get its filtered vector; constant memory.
 
         Args:
-            parts: Any of ``"state"``, ``"left"``, ``"word"``; the words to the right are not known yet.
+            parts: Any of ``"state"``, ``"left"``, ``"word"``, ``"before"``; the words to the right are not known yet.
             evidence: See :meth:`embed`.
         """
         check_evidence(evidence)

@@ -23,6 +23,7 @@ def command(
     format: own.Format = "auto",
     parts: own.Parts = "state",
     method: own.Method = "smooth",
+    evidence: opt.Evidence = "model",
     search: own.Search = "none",
     rounds: Annotated[int, typer.Option(min=1, help="Of the randomisation test.")] = 10_000,
     threads: opt.Threads = None,
@@ -35,7 +36,7 @@ def command(
     """
     from textlds.evaluation.ner import evaluate_ner
 
-    features = own.open_features(model, parts, method, threads)
+    features = own.open_features(model, parts, method, evidence, threads)
     sets = own.read_parts({"train": train, "dev": dev, "test": test}, format=format, column=own.column_of(tags))
     result = evaluate_ner(
         features, sets["train"], sets["dev"], sets.get("test"), search=search, rounds=rounds, progress=not quiet

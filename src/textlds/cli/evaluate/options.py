@@ -20,7 +20,9 @@ Format = Annotated[
     Literal["auto", "conllu", "conll", "tsv"],
     typer.Option(help="CoNLL-U; columns separated by spaces (CoNLL-2003); word, tab, tag. auto: what it looks like."),
 ]
-Parts = Annotated[str, typer.Option(help="What a vector is made of, side by side: any of state, left, word, right.")]
+Parts = Annotated[
+    str, typer.Option(help="What a vector is made of, side by side: any of state, left, word, right, before, after.")
+]
 Method = Annotated[
     Literal["smooth", "filter", "exact"],
     typer.Option(help="smooth: the whole sentence counts; filter: only what stands before; exact: also at its start."),
@@ -43,14 +45,15 @@ def part_names(parts: str) -> tuple[str, ...]:
     return tuple(parts.replace(",", " ").split())
 
 
-def open_features(model: Path, parts: str, method: str, threads: int | None) -> Features:
+def open_features(model: Path, parts: str, method: str, evidence: str, threads: int | None) -> Features:
     """Return the token vectors of the model in a folder."""
     from textlds.evaluation.features import model_features
     from textlds.model.embedding import check_parts
     from textlds.pipeline import load
 
     names = check_parts(part_names(parts), method)
-    return model_features(load(model), parts=names, method=method, threads=threads)  # type: ignore[arg-type]
+    options: dict[str, Any] = {"parts": names, "method": method, "evidence": evidence}
+    return model_features(load(model), threads=threads, **options)
 
 
 def column_of(text: str | None) -> str | int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from textlds.model.textlds import TextLDS
 
 
-def compare_files(model: TextLDS, files: list[str], *, parts: tuple[str, ...], method: str) -> list[SimilarityRow]:
+def compare_files(model: TextLDS, files: list[str], *, parts: tuple[str, ...], **options: Any) -> list[SimilarityRow]:
     """Return the rank correlations of the sets in some files; of words in contexts, alone and in them."""
     from textlds.evaluation.data import is_scws, read_pairs, read_scws
     from textlds.evaluation.features import model_features
     from textlds.evaluation.similarity import SimilarityRow, evaluate_context_pairs, evaluate_pairs
     from textlds.model.embedding import check_parts
 
-    names = check_parts(parts, method)
+    names = check_parts(parts, options["method"])
     words = model_features(model, parts="word")
-    tokens = model_features(model, parts=names, method=method)  # type: ignore[arg-type]  # checked above
+    tokens = model_features(model, parts=names, **options)
     rows = []
     for file in files:
         name = Path(file).name
@@ -48,6 +48,7 @@ def command(
     ],
     parts: own.Parts = "state",
     method: own.Method = "smooth",
+    evidence: opt.Evidence = "model",
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -58,7 +59,7 @@ def command(
     """
     from textlds.pipeline import load
 
-    rows = compare_files(load(model), files, parts=own.part_names(parts), method=method)
+    rows = compare_files(load(model), files, parts=own.part_names(parts), method=method, evidence=evidence)
     if as_json:
         print_json([row.to_json() for row in rows])
         return

@@ -34,6 +34,7 @@ def command(
     format: own.Format = "auto",
     parts: own.Parts = "left,word,right",
     method: own.Method = "smooth",
+    evidence: opt.Evidence = "model",
     classifier: Annotated[
         Literal["local", "crf"],
         typer.Option(
@@ -55,7 +56,7 @@ def command(
     from textlds.evaluation.data import read_tag_map
     from textlds.evaluation.tagging import evaluate_tagging
 
-    features = own.open_features(model, parts, method, threads)
+    features = own.open_features(model, parts, method, evidence, threads)
     mapped = read_tag_map(tag_map) if tag_map is not None else None
     files = {"train": train, "dev": dev, "test": test}
     sets = own.read_parts(files, format=format, column=own.column_of(tags), tag_map=mapped)
