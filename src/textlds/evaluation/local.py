@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +100,7 @@ def train_local(
     *,
     grid: Sequence[NetworkSettings] = GRID,
     hidden: int | None = None,
+    seed: int = 0,
     seeds: int = 1,
     progress: ProgressOption = False,
 ) -> list[LocalTagger]:
@@ -110,7 +112,8 @@ def train_local(
         features: The token vectors.
         grid: Settings to try; the first of equally good ones is taken.
         hidden: Hidden units, in place of those of the grid.
-        seeds: 0, 1, … up to this many.
+        seed: The first seed.
+        seeds: How many; the others follow the first.
         progress: Whether to show how far it is.
     """
     if not grid or seeds < 1:
@@ -120,14 +123,14 @@ def train_local(
     problem = _Problem(train, dev, features)
     with resolve(progress).task("Classifier", len(grid) + seeds - 1, "networks") as task:
 
-        def attempt(settings: NetworkSettings, seed: int) -> tuple[int, LocalTagger]:
-            tagger = problem.solve(settings, seed)
+        def attempt(settings: NetworkSettings, number: int) -> tuple[int, LocalTagger]:
+            tagger = problem.solve(settings, number)
             hits = problem.dev_hits(tagger)
             task.advance(1, f"{tagger.network.epochs} epochs")
             return hits, tagger
 
-        _, best = max((attempt(settings, 0) for settings in grid), key=lambda found: found[0])
-        return [best, *(attempt(best.settings, seed)[1] for seed in range(1, seeds))]
+        _, best = max((attempt(settings, seed) for settings in grid), key=itemgetter(0))
+        return [best, *(attempt(best.settings, other)[1] for other in range(seed + 1, seed + seeds))]
 
 
 class _Problem:
