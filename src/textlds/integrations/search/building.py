@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from textlds._version import __version__
 from textlds.corpus.reading import Source
@@ -113,7 +115,7 @@ def _embed(
     space = SenseSpace(model)
     n = len(selection)
     # float16: a byte a number is all that stays in the end
-    vectors = np.memmap(scratch / "vectors", np.float16, "w+", shape=(n, space.dimensions))
+    vectors = _new_memmap(scratch / "vectors", (n, space.dimensions), np.dtype(np.float16))
     text_of, position_of = np.empty(n, np.int32), np.empty(n, np.int32)
     counter = selection.counter()
     with (scratch / "kept").open("wb") as kept, progress.task("Embed", spool.tokens, "bytes") as task:
@@ -140,3 +142,13 @@ def _embed(
     write_arrays(folder / TEXTS, {"blocks": mapped(scratch / "kept")})
     with progress.task("Index", n, "occurrences") as task:
         return write_vectors(folder / VECTORS, vectors, seed=plan.seed, threads=threads, task=task)
+
+
+def _new_memmap(path: Path, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Map a new file. Its room on disk is taken at once: later, a full disk would end the process."""
+    size = max(shape[0] * shape[1] * dtype.itemsize, 1)
+    with path.open("wb") as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+        file.truncate(size)
+    return np.memmap(path, dtype, "r+", shape=shape)

@@ -120,8 +120,9 @@ def select(table: TypeTable, vocabulary: Vocabulary, plan: Plan) -> Selection:
         plan: What is to be indexed.
     """
     settings = vocabulary.settings
-    keys = [word_key(word, settings) for word in table.words()]
-    wanted = _wanted(keys, vocabulary, plan.words)
+    types = table.words()
+    keys = [word_key(word, settings) for word in types]
+    wanted = _wanted(types, vocabulary, plan.words)
     totals: dict[str, int] = {}
     for key, count in zip(keys, table.counts.tolist(), strict=True):
         if key in wanted:
@@ -151,16 +152,18 @@ def _draw(counts: Ints, kept: Ints, first_keys: Ints, seed: int) -> Ints:
     return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
 
 
-def _wanted(keys: Sequence[str], vocabulary: Vocabulary, words: Words) -> set[str]:
+def _wanted(types: Sequence[str], vocabulary: Vocabulary, words: Words) -> set[str]:
     settings = vocabulary.settings
     if isinstance(words, str):
         if words not in ("content", "all"):
             raise ArgumentError(f"words={words!r} is neither 'content' nor 'all' nor a list of words.")
-        some = {key for key in keys if any(character.isalpha() for character in key)}
+        number = "NUM" if settings.digits == "num" else ""  # a number has no letter but these
+        lettered = (word for word in types if any(character.isalpha() for character in word.replace(number, "")))
+        some = {word_key(word, settings) for word in lettered}
         if words == "content":
             known = vocabulary.words[: min(_FUNCTION_WORDS, vocabulary.n_types // 10)]
             some -= {word_key(word, settings) for word in known}
-        return some - {settings.boundary_token}
+        return some
     given = list(words)
     for word in given:
         if not isinstance(word, str) or not word:
