@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint format clean
+.PHONY: demo test lint format docs dist clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -33,9 +33,19 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The site, in site/: can be read without a server.
+docs: $(VENV)/.dev
+	$(BIN)/mkdocs build
+
+# The same files, to the last bit, whenever and wherever a commit is built.
+dist: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
+dist: $(VENV)/.dev
+	$(BIN)/hatchling build
+	$(BIN)/twine check --strict dist/*
+
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
