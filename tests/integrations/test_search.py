@@ -54,9 +54,7 @@ def corpus(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def index(corpus, tmp_path_factory):
-    return OccurrenceIndex.build(
-        MODEL, [corpus], tmp_path_factory.mktemp("index") / "index", words="all", per_word=None
-    )
+    return OccurrenceIndex.build(MODEL, [corpus], tmp_path_factory.mktemp("index") / "index", per_word=None)
 
 
 def slow_senses(model, text):
@@ -206,7 +204,7 @@ def test_the_same_word_is_compared_exactly(index, rows, topic):
 def test_any_word_is_found(rows, corpus, tmp_path, monkeypatch, cells):
     if cells == "some":
         monkeypatch.setattr(vectors, "_FLAT", 500)
-    index = OccurrenceIndex.build(MODEL, corpus, tmp_path / "i", words="all", per_word=None)
+    index = OccurrenceIndex.build(MODEL, corpus, tmp_path / "i", per_word=None)
     config = json.loads((tmp_path / "i" / "config.json").read_text())
     assert (config["vectors"]["cells"] > 0) == (cells == "some")
     lettered = [row for row in rows if any(c.isalpha() for c in row[0]) and row[0] != "NUM"]
@@ -274,7 +272,7 @@ def raw(tmp_path):
 
 
 def test_the_sentence_is_cut_out_of_the_line(raw, tmp_path):
-    index = OccurrenceIndex.build(MODEL, [raw], tmp_path / "i", words="all")
+    index = OccurrenceIndex.build(MODEL, [raw], tmp_path / "i")
     found = {(o.line, o.word): o for o in index.find("bank", "the bank", n=10)}
     assert found[1, "bank"].sentence == "The bank of the river was wet!"
     assert found[1, "bank"].marked() == "The [bank] of the river was wet!"
@@ -349,7 +347,7 @@ def test_a_build_that_fails_leaves_what_was_there(corpus, tmp_path):
     # the vectors are the largest file: in scratch as float16, at last as bytes
     for limit in (2_000, 60_000, 330_000):
         with pytest.raises(OSError), files_up_to(limit):
-            OccurrenceIndex.build(MODEL, iter(big.split("\n")), tmp_path / "i", words="all", per_word=None, force=True)
+            OccurrenceIndex.build(MODEL, iter(big.split("\n")), tmp_path / "i", per_word=None, force=True)
     assert os.listdir(tmp_path) == ["i"]
     assert {path.name: path.read_bytes() for path in (tmp_path / "i").iterdir() if path.is_file()} == before
 

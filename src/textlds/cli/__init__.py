@@ -18,6 +18,7 @@ from textlds.cli.output import INTERRUPTED, examples, guarded, help_text
 _PANELS = {
     "Make a model": ("train", "count", "fit", "calibrate"),
     "Use a model": ("embed", "similar", "score", "dynamics", "plot", "export", "evaluate"),
+    "Search in context": ("index", "find"),
     "Counts as data": ("merge", "subtract", "prune"),
     "Look around": ("demo", "info"),
 }

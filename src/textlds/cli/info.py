@@ -15,16 +15,21 @@ _WORDS = 10  # of the most frequent ones shown
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """Return the facts of a counts or model folder, or of the checkpoint of an interrupted fit. Checks every file."""
+    """Return the facts of a folder that textlds wrote: counts, a model, an index, a checkpoint. Checks every file."""
     from textlds.storage import read_config
 
     if (path / "job" / "config.json").is_file():
         return _checkpoint(path)
     config = read_config(path)
     kind = config["format"].removeprefix("textlds-")
-    facts = {"path": str(path), "kind": kind, "textlds_version": config.get("textlds_version"), "bytes": _size(path)}
+    facts = {
+        "path": str(path),
+        "kind": kind,
+        "textlds_version": config.get("textlds_version"),
+        "bytes": folder_size(path),
+    }
     try:
-        return facts | (_model(path, config) if kind == "model" else _counts(path, config) if kind == "counts" else {})
+        return facts | (_FACTS[kind](path, config) if kind in _FACTS else {})
     except (KeyError, TypeError, IndexError) as error:
         raise FormatError(
             f"{path} is not complete: {error!r} is missing. Restore it from a copy, or write it anew."
@@ -69,6 +74,25 @@ def _counts(path: Path, config: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _index(path: Path, config: dict[str, Any]) -> dict[str, Any]:
+    from textlds.storage import read_config
+
+    model = read_config(path / "model", kind="model")
+    return {
+        "tokens": config["tokens"],
+        "vocabulary": config["words"],
+        "occurrences": config["occurrences"],
+        "state_size": model["state_size"],
+        "text": model["text"],
+        "sources": config["sources"],
+        "plan": config["plan"],
+        "vectors": config["vectors"],
+    }
+
+
+_FACTS = {"model": _model, "counts": _counts, "index": _index}
+
+
 def _checkpoint(path: Path) -> dict[str, Any]:
     from textlds.storage import read_config, read_json
 
@@ -78,27 +102,32 @@ def _checkpoint(path: Path) -> dict[str, Any]:
     return {
         "path": str(path),
         "kind": "checkpoint",
-        "bytes": _size(path),
+        "bytes": folder_size(path),
         "iterations": len(done),
         "log_likelihood": done[-1] if done else None,
         "fit": job,
     }
 
 
-def _size(path: Path) -> int:
+def folder_size(path: Path) -> int:
+    """Return the bytes of all files in a folder and below."""
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
 
 
 def sentences(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """Return facts for a person to read."""
-    kinds = {"model": "a model", "counts": "counts", "checkpoint": "the checkpoint of an interrupted fit"}
+    kinds = {
+        "model": "a model", "counts": "counts", "checkpoint": "the checkpoint of an interrupted fit",
+        "index": "an index of occurrences of words",
+    }  # fmt: skip
     lines = [("what", kinds.get(facts["kind"], facts["kind"])), ("where", facts["path"])]
     names = {
         "textlds_version": "written by", "tokens": "tokens counted", "vocabulary": "words", "types": "of them known",
         "state_size": "state size", "max_lag": "lags", "pairs": "pairs a lag", "exact": "exact integers",
         "noise": "noise", "iterations": "EM iterations", "log_likelihood": "log-likelihood",
         "log_likelihood_start": "at the start", "seconds": "time to fit", "bytes": "on disk",
-        "frequent_words": "frequent words", "text": "text", "fit": "fit",
+        "frequent_words": "frequent words", "text": "text", "fit": "fit", "occurrences": "occurrences",
+        "sources": "made from", "plan": "what was kept", "vectors": "vectors",
     }  # fmt: skip
     return lines + [(name, _shown(key, facts[key])) for key, name in names.items() if facts.get(key) is not None]
 
@@ -114,7 +143,7 @@ def _shown(key: str, value: Any) -> str:
         return f"{value:.4f} nats a token"
     if key == "pairs":
         return " ".join(f"{n:,}" for n in value)
-    if key == "frequent_words":
+    if key in ("frequent_words", "sources"):
         return " ".join(value)
     if isinstance(value, dict):
         return ", ".join(f"{name}={inner}" for name, inner in value.items() if inner is not None)
@@ -133,10 +162,10 @@ def human_size(size: float) -> str:
 
 
 def command(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A counts or model folder.", show_default=False)],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A folder that textlds wrote.", show_default=False)],
     as_json: opt.Json = False,
 ) -> None:
-    """Say what a counts or model folder is, and check that it is whole."""
+    """Say what a folder of counts, a model or an index is, and check that it is whole."""
     facts = describe(path)
     if as_json:
         print_json(facts)

@@ -56,10 +56,13 @@ class Occurrence:
     file: str
     line: int
 
-    def marked(self, left: str = "[", right: str = "]") -> str:
-        """Return the sentence with the word between two marks."""
-        end = self.start + len(self.word)
-        return f"{self.sentence[: self.start]}{left}{self.word}{right}{self.sentence[end:]}"
+    def marked(self, left: str = "[", right: str = "]", *, reach: int | None = None) -> str:
+        """Return the sentence with the word between two marks; no more than ``reach`` characters on either side."""
+        before, after = self.sentence[: self.start], self.sentence[self.start + len(self.word) :]
+        if reach is not None:
+            before = before if len(before) <= reach else "…" + before[len(before) - reach :]
+            after = after if len(after) <= reach else after[:reach] + "…"
+        return f"{before}{left}{self.word}{right}{after}"
 
 
 class OccurrenceIndex:
@@ -99,7 +102,7 @@ class OccurrenceIndex:
         corpus: Sources,
         output: str | os.PathLike[str],
         *,
-        words: Words = "content",
+        words: Words = "all",
         min_count: int = 1,
         per_word: int | None = 1000,
         seed: int = 0,
@@ -116,8 +119,8 @@ class OccurrenceIndex:
             corpus: Files, folders, patterns, URLs, a data set, or an iterator of texts. It is read once. One text a
                 line: what stands on a line is the context of its words.
             output: The folder to be made.
-            words: ``"content"``: all with a letter but the 100 most frequent of the model; ``"all"`` with a letter; or
-                a list of words.
+            words: ``"all"`` with a letter; ``"content"``: these without the 100 most frequent of the model (less for a
+                vocabulary below 1000 words); or a list of words.
             min_count: Words that occur less often are left out.
             per_word: How many occurrences of a word are kept, drawn at random; None for all.
             seed: Of that draw.

@@ -21,7 +21,7 @@ from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError
 
 Ints = NDArray[np.int64]
-Words = Literal["content", "all"] | Iterable[str]
+Words = Literal["all", "content"] | Iterable[str]
 
 _FUNCTION_WORDS = 100  # of the most frequent in the model's vocabulary, which content words are not
 NONE = -1
@@ -155,8 +155,8 @@ def _draw(counts: Ints, kept: Ints, first_keys: Ints, seed: int) -> Ints:
 def _wanted(types: Sequence[str], vocabulary: Vocabulary, words: Words) -> set[str]:
     settings = vocabulary.settings
     if isinstance(words, str):
-        if words not in ("content", "all"):
-            raise ArgumentError(f"words={words!r} is neither 'content' nor 'all' nor a list of words.")
+        if words not in ("all", "content"):
+            raise ArgumentError(f"words={words!r} is neither 'all' nor 'content' nor a list of words.")
         number = "NUM" if settings.digits == "num" else ""  # a number has no letter but these
         lettered = (word for word in types if any(character.isalpha() for character in word.replace(number, "")))
         some = {word_key(word, settings) for word in lettered}
@@ -169,5 +169,5 @@ def _wanted(types: Sequence[str], vocabulary: Vocabulary, words: Words) -> set[s
         if not isinstance(word, str) or not word:
             raise ArgumentError(f"words holds {word!r:.60}; give words.")
     if not given:
-        raise ArgumentError("words is empty; name at least one word, or give 'content' or 'all'.")
+        raise ArgumentError("words is empty; name at least one word, or give 'all' or 'content'.")
     return {word_key(word, settings) for word in given}

@@ -1,0 +1,61 @@
+"""``textlds find``: where is this word used in this sense?"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from textlds.cli import options as opt
+from textlds.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from textlds.integrations.search import Occurrence
+
+_REACH = 150  # characters shown on either side of a word
+
+
+def find_occurrences(
+    path: Path, word: str, context: str, *, n: int, match: Literal["same", "any"], topic: float
+) -> list[Occurrence]:
+    """Return the occurrences in an index that are used most like a word in a context."""
+    from textlds.integrations.search import OccurrenceIndex
+
+    return OccurrenceIndex.load(path).find(word, context, n=n, match=match, topic=topic)
+
+
+def command(
+    index: Annotated[Path, typer.Argument(metavar="INDEX", help="A folder of textlds index.", show_default=False)],
+    word: Annotated[str, typer.Option("--word", "-w", help="The word.", show_default=False)],
+    context: Annotated[
+        str,
+        typer.Option("--context", "-c", help="A text that holds the word, the longer the better.", show_default=False),
+    ],
+    n: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 10,
+    match: Annotated[
+        Literal["same", "any"], typer.Option(help="same: occurrences of the same word; any: of whatever word.")
+    ] = "same",
+    topic: Annotated[
+        float, typer.Option(min=0, help="How much the topic counts beside the grammar of the place.")
+    ] = 0.5,
+    as_json: opt.Json = False,
+) -> None:
+    """List the places where a word is used as it is in a context, most alike first, the word in brackets."""
+    found = find_occurrences(index, word, context, n=n, match=match, topic=topic)
+    if as_json:
+        print_json(
+            {"word": word, "context": context, "occurrences": [dataclasses.asdict(occurrence) for occurrence in found]}
+        )
+    else:
+        rows = [[f"{o.score:.2f}", f"{o.file}:{o.line}", o.marked(reach=_REACH)] for o in found]
+        print_table(["score", "where", "sentence"], rows, right=[0])
+
+
+EXAMPLES = (
+    "textlds find index --word bank --context 'He sat on the bank of the river.'",
+    ("textlds find index -w bank -c 'The bank raised rates.' -n 3 --json", "for machines"),
+    ("textlds find index -w bank -c 'The bank raised rates.' --match any", "whatever is used so"),
+    ("textlds find index -w run -c 'They run the shop.' --topic 0", "by grammar alone"),
+)
