@@ -57,6 +57,7 @@ FIRST_RATE = 1.0  # with which the settings of a start are compared; then it is 
 DECAYS = (0.5, 0.3)
 # Relative gains on the development set below which the rate begins to shrink, and a run ends.
 SWITCH, STOP = 0.01, 0.004
+WORTH = 0.005  # relative gain for which a rate is halved or doubled once more
 MOST_EPOCHS = 40
 TRIAL_TOKENS = 20_000  # of the development set that short runs are compared on
 
@@ -176,11 +177,28 @@ def plan(study: Study) -> list[Callable[[], None]]:
 def finish(study: Study, start: str, seed: int) -> None:
     """Do the run of a seed; the first seed's is done with several rates and decays, and the best are kept to."""
     settings, rate = tuned(study, start)
-    while run(study, start, settings, 0, rate / 2, DECAYS[0]) < run(study, start, settings, 0, rate, DECAYS[0]):
-        rate /= 2  # short runs like larger rates than long ones
+    rate = best_rate(lambda one: run(study, start, settings, 0, one, DECAYS[0]), rate)
     decay = min(DECAYS, key=lambda one: run(study, start, settings, 0, rate, one))
     study.done["chosen"] = {**study.done.get("chosen", {}), start: {"rate": rate, "decay": decay}}
     run(study, start, settings, seed, rate, decay)
+
+
+def best_rate(score: Callable[[float], float], rate: float) -> float:
+    """Return the rate of the lowest score: halve it while that is worth a run, or else double it likewise.
+
+    Halving comes first: short runs, by which the first rate was chosen, like larger rates than long ones.
+    """
+    scores = {rate: score(rate)}
+    for factor in (0.5, 2.0):
+        while True:
+            before, rate = scores[rate], rate * factor
+            scores[rate] = score(rate)
+            if scores[rate] > (1 - WORTH) * before:
+                break
+        rate = min(scores, key=lambda one: scores[one])
+        if factor < 1 and rate < max(scores):
+            break
+    return rate
 
 
 def network(study: Study, start: str, settings: dict[str, float], seed: int) -> tuple[RecurrentLM, dict[str, Any]]:

@@ -114,6 +114,20 @@ def test_the_schedule():
     assert next_rate([700, 300, 310, 280, 279.5], 2.0, 0.5) is None
 
 
+@pytest.mark.parametrize(("best", "asked"), [(0.25, [1, 0.5, 0.25, 0.125]), (1, [1, 0.5, 2]), (4, [1, 0.5, 2, 4, 8])])
+def test_rates_are_halved_or_doubled_while_that_is_worth_it(best, asked):
+    from benchmarks.rnn import best_rate
+
+    seen = []
+
+    def score(rate):
+        seen.append(rate)
+        return 100 + abs(np.log2(rate / best))
+
+    assert best_rate(score, 1) == best
+    assert seen == asked
+
+
 @pytest.fixture(scope="module")
 def treebank(tmp_path_factory):
     """A folder with the three parts of a text in which words of one class follow those of another."""
