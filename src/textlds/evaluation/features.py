@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -121,7 +121,7 @@ def remembered(features: Features) -> Features:
     return vectors
 
 
-def plain(sentences: Sentences, vocabulary: Vocabulary) -> Iterator[list[str]]:
+def plain(sentences: Sentences, vocabulary: Container[str]) -> Iterator[list[str]]:
     """Yield sentences with a treebank's escapes (-LRB-, ``, \\/) undone, except where the vocabulary has them."""
     for sentence in sentences:
         yield [token if token in vocabulary else _plain(token) for token in sentence]

