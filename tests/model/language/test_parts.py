@@ -74,7 +74,9 @@ def test_the_readout_is_a_product_of_two_softmaxes():
     engine, readout = model._engine("float32"), random_readout(0, 9, 3, 4)
     contexts = random_contexts(model, 50)
     to_params = np.linalg.inv(engine.system.T)
-    x = np.hstack([contexts.before @ to_params.T, contexts.gains(engine) @ to_params.T]).astype(float)
+    halves = (contexts.before.astype(float), contexts.gains(engine).astype(float))
+    lengths = [np.maximum(np.linalg.norm(half, axis=1, keepdims=True), 1e-12) for half in halves]
+    x = np.hstack([half * n**-0.75 @ to_params.T for half, n in zip(halves, lengths, strict=True)])
     classes = np.exp(x @ readout.class_weights.T + readout.class_bias)
     words = np.exp(x @ readout.word_weights.T + readout.word_bias)
     expected = np.empty((50, 9))

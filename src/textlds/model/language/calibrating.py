@@ -144,4 +144,5 @@ def _classes(model: Fitted, contexts: Contexts, occurrences: Vector) -> Classes:
 
 
 def _perplexity(probabilities: Vector) -> float:
-    return float(np.exp(-np.log(probabilities).mean()))
+    # a part by itself may give a word no probability that float32 can hold; a mixture with the unigram never does
+    return float(np.exp(-np.log(np.maximum(probabilities, 1e-300)).mean()))

@@ -1,11 +1,13 @@
 """The log-linear readout: what the filter's state says of the next word, as a proper distribution.
 
     P(c | context) = softmax_c(b_c + U_c x)           c a class of words
-    P(w | c, context) = softmax_w in c(b_w + U_w x)   x = [p_{t−1}, k(w_{t−1})]
+    P(w | c, context) = softmax_w in c(b_w + U_w x)   x = [‖p_{t−1}‖^-¾ p_{t−1}, ‖k(w_{t−1})‖^-¾ k(w_{t−1})]
 
 The filter would weigh the word before, k(w_{t−1}), against what came earlier, p_{t−1}, once for all words; here each
-word has its own weights for both. Fitting is convex (:mod:`textlds.model.language.logistic`), and both softmaxes are
-summed exactly: a probability costs O(√V h), all of them O(V h).
+word has its own weights for both. Their lengths differ a hundredfold, and an exponential would make too much of that:
+they are drawn in to the fourth root (in the coordinates of inference, where a length means something). Fitting is
+convex (:mod:`textlds.model.language.logistic`), and both softmaxes are summed exactly: a probability costs O(√V h), all
+of them O(V h).
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ class BoundReadout:
     """A readout together with the filter whose states it reads."""
 
     def __init__(self, readout: Readout, engine: Engine) -> None:
-        self._engine = engine
+        self._gains = drawn_in_gains(engine)
         self._readout = readout.transformed(np.linalg.inv(engine.system.T))
 
     @cached_property
@@ -76,7 +78,7 @@ class BoundReadout:
         result = np.empty(len(contexts))
         readout = self._readout
         for rows in contexts.blocks(_BLOCK):
-            x, chosen = _features(contexts[rows], self._engine), words[rows]
+            x, chosen = _features(contexts[rows], self._gains), words[rows]
             logits = x @ readout.class_weights.T
             logits += readout.class_bias
             exponentiate(logits)
@@ -93,7 +95,7 @@ class BoundReadout:
     def all(self, contexts: Contexts) -> Matrix:
         """Return the distributions of the next word, (n, V)."""
         readout = self._readout
-        x = _features(contexts, self._engine)
+        x = _features(contexts, self._gains)
         logits = x @ readout.class_weights.T
         logits += readout.class_bias
         exponentiate(logits)
@@ -132,12 +134,13 @@ def fit_readout(
         progress: Where to report.
     """
     h, K = contexts.before.shape[1], int(classes.max()) + 1
-    whitener = _whitener(contexts, engine)
+    gains = drawn_in_gains(engine)
+    whitener = _whitener(contexts, gains)
     targets = classes[words].astype(np.int64)
     word_weights, word_bias = np.zeros((len(classes), 2 * h)), np.zeros(len(classes))
 
     def features(rows: Any) -> Array:
-        return _features(contexts[rows], engine)
+        return _features(contexts[rows], gains)
 
     with progress.task("readout", K + 1) as task:
         frequency = np.bincount(classes, weights=unigram, minlength=K).astype(np.float64)
@@ -181,17 +184,29 @@ def _groups(labels: NDArray[Any], n: int) -> list[NDArray[np.int64]]:
     return np.split(order, np.searchsorted(labels[order], np.arange(1, n)))
 
 
-def _features(contexts: Contexts, engine: Engine) -> Array:
-    """Return x = [p_{t−1}, k(w_{t−1})], (n, 2h) float32."""
-    return np.hstack([contexts.before, contexts.gains(engine)])
+def drawn_in(X: Array) -> Array:
+    """Return the rows of X at the fourth root of their lengths; a zero stays zero."""
+    squares = np.maximum(np.einsum("ij,ij->i", X, X), np.float32(1e-24))
+    drawn: Array = X * (squares ** np.float32(-0.375))[:, None]
+    return drawn
 
 
-def _whitener(contexts: Contexts, engine: Engine) -> Matrix:
+def drawn_in_gains(engine: Engine) -> Array:
+    """Return the drawn-in k(w) of every word, and zero for none as the last row, where NONE = −1 finds it."""
+    return np.vstack([drawn_in(engine.gains), np.zeros((1, len(engine.A)), np.float32)])
+
+
+def _features(contexts: Contexts, gains: Array) -> Array:
+    """Return x, (n, 2h) float32."""
+    return np.hstack([drawn_in(contexts.before), gains[contexts.words[:, 0]]])
+
+
+def _whitener(contexts: Contexts, gains: Array) -> Matrix:
     """Return E[x xᵀ]^-½ over some contexts, (2h, 2h)."""
     width = 2 * contexts.before.shape[1]
     second_moment = np.zeros((width, width))
     for rows in contexts.blocks(_BLOCK):
-        x = _features(contexts[rows], engine)
+        x = _features(contexts[rows], gains)
         second_moment += x.T @ x
     values, vectors = np.linalg.eigh(second_moment / max(len(contexts), 1))
     floor = max(_LEAST_VARIANCE * float(values[-1]), 1e-30)
