@@ -16,9 +16,12 @@ from benchmarks.paper.scoring import TaggingScore
 from benchmarks.paper.store import Cell, Store
 from benchmarks.paper.treebanks import NAMES, running
 from textlds.evaluation.features import model_features
+from textlds.model.engine import Method
+from textlds.model.evidence import Evidence
 
 TITLE = "What each choice is worth"
 NEEDS = ("text", "ewt", "ptb")
+_METHODS: tuple[Method, ...] = ("filter", "exact")
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Row:
         count: Changed arguments of :func:`textlds.count`.
         tokens: Another amount of text.
         method: Of inference.
+        evidence: Of inference.
         running: Sentences are read as one text.
     """
 
@@ -40,7 +44,8 @@ class Row:
     fit: Mapping[str, Any] = field(default_factory=dict)
     count: Mapping[str, Any] = field(default_factory=dict)
     tokens: float | None = None
-    method: str = "smooth"
+    method: Method = "smooth"
+    evidence: Evidence = "model"
     running: bool = False
 
 
@@ -69,7 +74,8 @@ def rows(job: Job) -> list[Row]:
             for name in ("line", "sentence", "none")
             for where in ("sentence", "none")
         ),
-        *(Row("inference", method, method=method) for method in ("filter", "exact")),
+        *(Row("inference", method, method=method) for method in _METHODS),
+        Row("inference", "equal evidence", evidence="equal"),
     ]
     return [row for row in found if not _is_base(row, base, job)]
 
@@ -81,7 +87,11 @@ def _is_base(row: Row, fit: Mapping[str, Any], job: Job) -> bool:
     same_fit = all({**defaults, **fit}.get(name) == value for name, value in row.fit.items())
     same_count = all(corpus.count.get(name) == value for name, value in row.count.items())
     same_text = row.tokens in (None, corpus.tokens)
-    return same_fit and same_count and same_text and row.method == "smooth" and not row.running
+    return same_fit and same_count and same_text and _reads_alike(row)
+
+
+def _reads_alike(row: Row) -> bool:
+    return row.method == "smooth" and row.evidence == "model" and not row.running
 
 
 def cells(job: Job, store: Store) -> list[Cell]:
@@ -96,7 +106,7 @@ def _cell(job: Job, scores: Mapping[Any, TaggingScore], row: Row) -> Cell:
     fit = {"seed": 0, **job.base_fit, **row.fit}
     asked = {
         "group": row.group, "name": row.name, "fit": fit, "count": corpus.count, "tokens": corpus.tokens,
-        "method": row.method, "running": row.running, "classifier": scores["ewt"].settings,
+        "method": row.method, "evidence": row.evidence, "running": row.running, "classifier": scores["ewt"].settings,
     }  # fmt: skip
 
     def measure() -> dict[str, Any]:
@@ -115,6 +125,6 @@ def _cell(job: Job, scores: Mapping[Any, TaggingScore], row: Row) -> Cell:
 
 
 def _accuracy(model: textlds.TextLDS, score: TaggingScore, parts: Any, row: Row, job: Job) -> float:
-    usable = tuple(part for part in parts if row.method != "filter" or part != "right")
-    features = model_features(model, parts=usable, method=row.method, threads=job.threads)  # type: ignore[arg-type]
+    usable = [part for part in parts if row.method != "filter" or part not in ("right", "after")]
+    features = model_features(model, parts=usable, method=row.method, evidence=row.evidence, threads=job.threads)
     return score(running(features) if row.running else features)

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from benchmarks.paper import settings
 from benchmarks.paper.data import Data
 from benchmarks.paper.job import Job
+from benchmarks.paper.kinds import BEST, STATE, kind_features
+from benchmarks.paper.search import Search, Step
 from benchmarks.paper.store import Cell, Store
 from textlds.evaluation.crf import CRFSettings, train_crf
 from textlds.evaluation.data import Tagged, read_tagged
 from textlds.evaluation.entities import with_scheme
-from textlds.evaluation.features import Features, model_features, remembered, with_neighbours
+from textlds.evaluation.features import Features, remembered, with_neighbours
 from textlds.evaluation.measures import entity_f1, randomisation_test
 
 TITLE = "Named entities (Table 3)"
@@ -29,7 +31,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "Lex": ("words",),
     "Lex + Brown": ("Brown clusters",),
     "Lex + word2vec": ("word2vec", "word2vec and neighbours"),
-    "Lex + LDS": ("state", "left + word + right", "word and neighbours"),
+    "Lex + LDS": tuple(dict.fromkeys((STATE, "left + word + right", "before + word + after", BEST))),
 }
 PENALTIES = (0.03, 0.1, 0.3)  # c2 of the CRF, tried at the first scale with a column's first kind
 SCALES = (0.1, 0.3, 1.0)  # of the vectors, tried at the best penalty
@@ -49,15 +51,6 @@ class Choice:
     def crf(self) -> CRFSettings:
         """How the tagger is learnt."""
         return CRFSettings(c2=self.c2, vector_scale=self.scale)
-
-
-@dataclass(frozen=True)
-class Step:
-    """One trial of the search in a column: a change of the best that earlier stages found."""
-
-    stage: int
-    name: str
-    change: Mapping[str, Any]
 
 
 def steps(column: str) -> list[Step]:
@@ -83,16 +76,21 @@ class Study:
     def __init__(self, job: Job, store: Store) -> None:
         self._job, self._store = job, store
         self._corpus = job.corpus("text", "reuters")
+        self._searches = {
+            column: Search(f"dev / {column}", asdict(Choice(kinds[0])), steps(column), self._score)
+            for column, kinds in COLUMNS.items()
+        }
         self._sentences: dict[str, list[Tagged]] = {}
         self._features: tuple[Any, Features | None] = (None, None)
 
     def trial(self, column: str, step: Step) -> Cell:
         """Return the cell of a step of the search, on the development set."""
+        search = self._searches[column]
 
         def measure() -> dict[str, Any]:
-            return {"f1": entity_f1(self._gold("dev"), self._tags(self._choice(column, step), 0, "dev")).f1}
+            return {"f1": entity_f1(self._gold("dev"), self._tags(Choice(**search.settings(step)), 0, "dev")).f1}
 
-        return Cell(_key(column, step), lambda: self._settings(self._choice(column, step)), measure)
+        return Cell(search.key(step), lambda: self._settings(Choice(**search.settings(step))), measure)
 
     def final(self, column: str, seed: int) -> Cell:
         """Return the cell of a column's chosen tagger, on the development and on the test set."""
@@ -125,15 +123,12 @@ class Study:
 
         return Cell(f"{second} against {first}", asked, measure)
 
-    def chosen(self, column: str, stages: int = 3) -> Choice:
-        """Return what did best on the development set in the first stages of a column's search."""
-        tried = [step for step in steps(column) if step.stage < stages]
-        best = max(tried, key=lambda step: float(self._store.figures(_key(column, step))["f1"]))
-        return self._choice(column, best)
+    def chosen(self, column: str) -> Choice:
+        """Return what did best on the development set in a column."""
+        return Choice(**self._searches[column].best())
 
-    def _choice(self, column: str, step: Step) -> Choice:
-        before = self.chosen(column, step.stage) if step.stage else Choice(COLUMNS[column][0])
-        return replace(before, **step.change)
+    def _score(self, key: str) -> float:
+        return float(self._store.figures(key)["f1"])
 
     def _settings(self, choice: Choice) -> dict[str, Any]:
         """Return all that decides a tagger besides the seed."""
@@ -181,9 +176,7 @@ class Study:
             vectors = work.word2vec(self._corpus, seed=seed, **settings.WORD2VEC)
             return with_neighbours(vectors) if kind.endswith("neighbours") else vectors
         model = work.model(self._corpus, **{**self._job.fit, "seed": seed})
-        if kind == "word and neighbours":
-            return with_neighbours(model_features(model, parts="word"))
-        return model_features(model, parts=kind.split(" + "))  # type: ignore[arg-type]
+        return kind_features(model, kind)
 
     def _clusters(self) -> Mapping[str, str]:
         """Return the path of every word of the labelled data, unknown ones by their class."""
@@ -199,10 +192,6 @@ class Study:
         if part not in self._sentences:
             self._sentences[part] = read_entities(self._job.data, part)
         return self._sentences[part]
-
-
-def _key(column: str, step: Step) -> str:
-    return f"dev / {column} / {step.name}"
 
 
 def read_entities(data: Data, part: str) -> list[Tagged]:

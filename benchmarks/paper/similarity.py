@@ -7,10 +7,11 @@ from typing import Any
 
 from benchmarks.paper import settings
 from benchmarks.paper.job import Job
+from benchmarks.paper.kinds import BEST, STATE, kind_features
 from benchmarks.paper.store import Cell, Store
 from textlds.errors import ArgumentError
 from textlds.evaluation.data import read_pairs, read_scws
-from textlds.evaluation.features import Features, model_features, with_neighbours
+from textlds.evaluation.features import Features, with_neighbours
 from textlds.evaluation.similarity import evaluate_context_pairs, evaluate_pairs
 
 TITLE = "Word similarity"
@@ -18,7 +19,7 @@ NEEDS = ("text", "similarity")
 
 ALONE = {"SimLex-999": "*SIMLEX*", "WS-353": "*WS-353-ALL*", "MEN": "*MEN*", "RW": "*RW*"}
 IN_CONTEXT = "scws*"
-PARTS = ("word", "state", "left + word + right")
+KINDS = tuple(dict.fromkeys(("word", STATE, "state, equal evidence", "left + word + right", BEST)))
 
 
 def cells(job: Job, store: Store) -> list[Cell]:
@@ -41,10 +42,7 @@ def cells(job: Job, store: Store) -> list[Cell]:
 
 def _lds(job: Job, fit: dict[str, Any]) -> dict[str, Any]:
     model = job.work.model(job.corpus(), **fit)
-    kinds: dict[str, Features] = {
-        name: model_features(model, parts=name.split(" + "))  # type: ignore[arg-type]
-        for name in PARTS
-    }
+    kinds = {kind: kind_features(model, kind) for kind in KINDS}
     return _scores(job, kinds["word"], kinds)
 
 
