@@ -99,3 +99,25 @@ def test_tradeoff(run, text, tmp_path, monkeypatch):
     found = run("tradeoff", text, "--train", treebank, "--dev", treebank, *options)
     assert {row["family"] for row in found["rows"]} >= {"word2vec", "textlds, state"}
     assert all(row["accuracy"] > 60 for row in found["rows"])
+
+
+def test_language(run, text, tmp_path):
+    lines = text.read_text(encoding="utf-8").replace(".", " .").splitlines()
+    for name, some in (("train", lines[:1000]), ("valid", lines[1000:1250]), ("test", lines[1250:])):
+        (tmp_path / f"ptb.{name}.txt").write_text("\n".join(some) + "\n", encoding="utf-8")
+    options = ("--state-sizes", 3, 5, "--pseudocounts", 5, "--iterations", 3, "--tuning-tokens", 5000)
+    found = run("language", "--ptb", tmp_path, "--work", tmp_path / "work", *options)
+    assert found["tokens"]["test"] == sum(len(line.split()) + 1 for line in lines[1250:])
+    assert len(found["trials"]) == 2
+    rows = {tuple(row["parts"]): row for row in found["rows"]}
+    bigram, trigram, unigram = rows["KN bigram",], rows["KN trigram",], rows["unigram",]
+    assert trigram["test"] < bigram["test"] < unigram["test"]
+    both = rows["unigram", "state", "lag 1", "lag 2"]
+    assert (
+        both["dev"] <= rows["unigram", "lag 1", "lag 2"]["dev"] + 0.01
+    )  # more parts never do worse where weights are chosen
+    assert both["test"] < unigram["test"]
+    shares = [row["share"] for row in found["adds"]]
+    assert sum(shares[:3]) == pytest.approx(shares[3]) == pytest.approx(1)
+    page = (tmp_path / "language.md").read_text(encoding="utf-8")
+    assert f"| Kneser–Ney trigram | {trigram['dev']:.1f} | {trigram['test']:.1f} |" in page

@@ -49,6 +49,10 @@ def test_calibrating_says_what_it_did(run: Run, model: Path, corpus: Path, tmp_p
     run("calibrate", model, corpus, "-o", tmp_path / "a", "--link", "clipped", "--force", "--quiet")
     assert "no file" in run("calibrate", model, tmp_path / "none.txt", "-o", tmp_path / "b", code=1).stderr
     assert not (tmp_path / "b").exists()
+    shown = run("info", tmp_path / "a").stdout
+    assert f"clipped link: perplexity {facts['held_out_perplexity']:.1f}" in " ".join(shown.split())
+    assert json.loads(run("info", tmp_path / "a", "--json").stdout)["language"]["link"] == "clipped"
+    assert json.loads(run("info", model, "--json").stdout)["language"] is None
 
 
 def test_a_model_may_be_calibrated_in_its_place(run: Run, model: Path, corpus: Path, tmp_path: Path):

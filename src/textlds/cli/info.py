@@ -37,7 +37,7 @@ def describe(path: Path) -> dict[str, Any]:
 
 
 def _model(path: Path, config: dict[str, Any]) -> dict[str, Any]:
-    from textlds.model.files import HISTORY, VOCABULARY
+    from textlds.model.files import HISTORY, LANGUAGE_FACTS, VOCABULARY
     from textlds.storage import read_json
 
     history = read_json(path / HISTORY)
@@ -55,6 +55,7 @@ def _model(path: Path, config: dict[str, Any]) -> dict[str, Any]:
         "text": config["text"],
         "fit": settings,
         "frequent_words": read_json(path / VOCABULARY)["words"][:_WORDS],
+        "language": read_json(path / LANGUAGE_FACTS) if LANGUAGE_FACTS in config["files"] else None,
     }
 
 
@@ -127,7 +128,7 @@ def sentences(facts: dict[str, Any]) -> list[tuple[str, str]]:
         "noise": "noise", "iterations": "EM iterations", "log_likelihood": "log-likelihood",
         "log_likelihood_start": "at the start", "seconds": "time to fit", "bytes": "on disk",
         "frequent_words": "frequent words", "text": "text", "fit": "fit", "occurrences": "occurrences",
-        "sources": "made from", "plan": "what was kept", "vectors": "vectors",
+        "sources": "made from", "language": "next word", "plan": "what was kept", "vectors": "vectors",
     }  # fmt: skip
     return lines + [(name, _shown(key, facts[key])) for key, name in names.items() if facts.get(key) is not None]
 
@@ -135,6 +136,9 @@ def sentences(facts: dict[str, Any]) -> list[tuple[str, str]]:
 def _shown(key: str, value: Any) -> str:
     if key == "textlds_version":
         return f"textlds {value}"
+    if key == "language":
+        perplexity, tokens = value["held_out_perplexity"], value["held_out_tokens"]
+        return f"calibrated, {value['link']} link: perplexity {perplexity:.1f} on {tokens:,} held-out tokens"
     if key == "bytes":
         return human_size(value)
     if key == "seconds":
