@@ -15,7 +15,7 @@ import pytest
 
 from cli.runs import Run, process
 from textlds import __version__, pipeline
-from textlds.cli import _PANELS, build_app, count, fit, output, train
+from textlds.cli import _PANELS, count, fit, output, train
 from textlds.fitting import FitSettings
 
 COMMANDS = [name for names in _PANELS.values() for name in names]
@@ -178,5 +178,58 @@ def test_quiet_before_or_after_the_command(run: Run, counts: Path, tmp_path: Pat
     assert "Wrote" in run("fit", counts, "-o", tmp_path / "c", *options).stderr
 
 
-def test_completion_is_available() -> None:
-    assert build_app()._add_completion
+@pytest.mark.parametrize(
+    ("shell", "mark"), [("bash", "complete -o default -F"), ("zsh", "#compdef textlds"), ("fish", "complete --command")]
+)
+def test_completion_is_shown_for_the_shell_that_is_named(shell: str, mark: str) -> None:
+    done = process(["--show-completion", shell])
+    assert done.returncode == 0
+    assert mark in done.stdout.decode()
+    assert done.stderr == b""
+
+
+def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
+    """In a real shell: the script is read, and a line is completed as the shell would."""
+    (tmp_path / "textlds").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m textlds "$@"\n')
+    (tmp_path / "textlds").chmod(0o755)
+    script = """
+        eval "$(textlds --show-completion bash)"
+        COMP_WORDS=(textlds sub); COMP_CWORD=1; _textlds_completion textlds; echo "${COMPREPLY[@]}"
+        COMP_WORDS=(textlds fit --state); COMP_CWORD=2; _textlds_completion textlds; echo "${COMPREPLY[@]}"
+    """
+    environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", script], env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stdout.split() == ["subtract", "--state-size"], done.stderr
+
+
+def test_help_has_no_escape_codes_in_a_pipe() -> None:
+    for arguments in (["--help"], ["evaluate", "--help"], ["fit"]):
+        done = process(arguments)
+        assert b"\x1b" not in done.stdout + done.stderr, arguments
+
+
+def test_ctrl_c_has_code_130(tmp_path: Path) -> None:
+    """While it waits for standard input."""
+    import signal
+    import time
+
+    command = [sys.executable, "-m", "textlds", "count", "-", "-o", str(tmp_path / "counts")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        try:
+            child.wait(timeout=6)
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        assert child.wait(timeout=60) == 130
+        assert child.stderr is not None
+        assert b"Traceback" not in child.stderr.read()
+    assert not (tmp_path / "counts").exists()
+
+
+def test_the_exit_codes_are_those_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    listed = page.partition("| exit code |")[2].splitlines()[2:]
+    codes = [int(line.split("|")[1]) for line in listed if line.startswith("|")]
+    assert codes == [output.OK, output.FAILED, output.USAGE, output.INTERRUPTED, output.PIPE_CLOSED]

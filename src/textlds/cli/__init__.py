@@ -7,6 +7,7 @@ group: its ``COMMANDS`` are its files. Importing the shims is cheap; what a comm
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import Annotated, Any
 
@@ -24,8 +25,14 @@ _PANELS = {
 }
 
 
+_SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
+
+
 def main() -> None:
     """Run the command line."""
+    if len(sys.argv) == 3 and sys.argv[1] == "--show-completion" and sys.argv[2] in _SHELLS:
+        # typer's option is a flag for the shell that it detects; its variable takes any shell by name
+        os.environ["_TEXTLDS_COMPLETE"] = f"source_{sys.argv[2]}"
     try:
         build_app()(prog_name="textlds")
     except KeyboardInterrupt:  # before a command began
@@ -58,7 +65,8 @@ def add_command(app: typer.Typer, path: str, panel: str | None = None) -> None:
         group = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
         for member in module.COMMANDS:
             add_command(group, f"{path}.{member}")
-        app.add_typer(group, name=name, rich_help_panel=panel, help=module.ABOUT)
+        firsts = [importlib.import_module(f"{path}.{member}").EXAMPLES[0] for member in module.COMMANDS]
+        app.add_typer(group, name=name, rich_help_panel=panel, help=module.ABOUT, epilog=examples(*firsts))
     else:
         about, epilog = help_text(module.command), examples(*module.EXAMPLES)
         app.command(name, rich_help_panel=panel, help=about, epilog=epilog)(guarded(module.command))

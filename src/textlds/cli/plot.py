@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from textlds.cli import options as opt
-from textlds.cli.output import say
+from textlds.cli.output import print_json, say
 
 if TYPE_CHECKING:
     from textlds.model.textlds import TextLDS
@@ -127,11 +127,15 @@ def command(
     model: opt.Model,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="A .png, .svg or .pdf file to write.")],
     force: opt.Force = False,
+    as_json: opt.Json = False,
     quiet: opt.Quiet = False,
 ) -> None:
     """Draw the likelihood curve and the spectra of the transition (A), the filter (F) and the smoother (J)."""
     plot_model(model, output, force=force)
-    say(f"Wrote {output}.", quiet=quiet)
+    if as_json:
+        print_json({"output": str(output)})
+    else:
+        say(f"Wrote {output}.", quiet=quiet)
 
 
 EXAMPLES = ("textlds plot model -o model.png",)
