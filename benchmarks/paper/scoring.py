@@ -34,11 +34,11 @@ class TaggingScore:
     @property
     def settings(self) -> dict[str, Any]:
         """All that decides a score besides the vectors."""
-        return {**asdict(self._network), "sentences": self._job.scale.sentences}
+        return {**asdict(self._network), "sentences": self._job.scale.base_sentences}
 
     def __call__(self, features: Features) -> float:
         """Return the accuracy of vectors."""
-        train, dev = self._part("train")[: self._job.scale.sentences], self._part("dev")
+        train, dev = self._part("train")[: self._job.scale.base_sentences], self._part("dev")
         (tagger,) = train_local(train, dev, features, grid=[self._network])
         tokens = [sentence.tokens for sentence in dev]
         hits = right([sentence.tags for sentence in dev], tagger.predict(tokens, features(tokens)))

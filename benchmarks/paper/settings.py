@@ -40,6 +40,7 @@ class Scale:
         clusters: Brown clusters.
         rounds: Of approximate randomisation.
         sentences: Labelled training sentences; None is all.
+        base_sentences: The same for the studies of many fits.
     """
 
     tokens: float | None = None
@@ -54,6 +55,7 @@ class Scale:
     clusters: int = 1000
     rounds: int = 10_000
     sentences: int | None = None
+    base_sentences: int | None = 5000
 
 
 SCALES = {
