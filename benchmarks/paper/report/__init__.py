@@ -16,10 +16,9 @@ ORDER = ("dynamics", "pos", "ner", "likelihood", "ablations", "similarity")
 INTRO = (
     "Made by `python -m benchmarks.paper` from the JSON files in `paper/`, which hold all figures, settings, seeds, "
     "versions and checksums; nothing here is written by hand. The paper is Belanger & Kakade, “A Linear Dynamical "
-    "System Model for Text”, ICML 2015. Its figures stand beside ours where it has any; its corpora (a billion tokens "
-    "of newswire, the whole Penn Treebank) are not those measured here, so that differences between columns are to be "
-    "compared, not the columns themselves. ± is the standard deviation over seeds. Settings were chosen on development "
-    "sets."
+    "System Model for Text”, ICML 2015. Its figures stand beside ours where it has any; it learnt from a billion "
+    "tokens of newswire and from the whole Penn Treebank, so that differences between columns are to be compared, not "
+    "the columns themselves. ± is the standard deviation over seeds. Settings were chosen on development sets."
 )
 
 

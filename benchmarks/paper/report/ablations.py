@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.paper.report.blocks import Block, Claim, Figure, Table, Text, claims_table
-from benchmarks.paper.report.numbers import figures, signed, spread, tokens
+from benchmarks.paper.report.numbers import figures, signed, spread, tagger, tokens
 from benchmarks.paper.report.pictures import BLUE, GREEN, GREY, ORANGE, RED, picture
 
-BANKS = {"ewt": "EWT", "ptb": "treebank sample"}
+BANKS = {"ewt": "EWT", "ptb": "Penn Treebank"}
 COLOURS = (BLUE, GREEN, ORANGE, RED)
 LIMIT = 4.0  # points: what is farther away would squeeze the rest together
 
@@ -49,9 +49,10 @@ def section(content: Mapping[str, Any], folder: Path) -> list[Block]:
     asked = cells["base / seed 0"]["settings"]
     return [
         Text(
-            f"The base: {_base(asked)}. Accuracy on development sets, universal tags, local tagger. Each row changes "
-            f"one setting of the base; differences in points, bold where they exceed twice the base's standard "
-            f"deviation over {len(seeds)} seeds and a tenth of a point. One seed a row."
+            f"The base: {_base(asked)}. Accuracy on development sets, universal tags "
+            f"({tagger(asked['classifier'])}). Each row changes one setting of the base; differences in points, bold "
+            f"where they exceed twice the base's standard deviation over {len(seeds)} seeds and a tenth of a point. "
+            f"One seed a row."
         ),
         Table(
             ("", "", *map(_title, names)),

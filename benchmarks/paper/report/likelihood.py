@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.paper.report.blocks import Block, Claim, Figure, Table, Text, claims_table
-from benchmarks.paper.report.numbers import figures, signed, spread, tokens
+from benchmarks.paper.report.numbers import figures, signed, spread, tagger, tokens
 from benchmarks.paper.report.pictures import BLUE, GREY, ORANGE, picture
 
 STARTS = {"subspace": "subspace identification", "random": "random"}
@@ -26,8 +26,8 @@ def section(content: Mapping[str, Any], folder: Path) -> list[Block]:
     return [
         Text(
             f"{tokens(asked['tokens'])}, V = {asked['count']['vocab_size']:,}, h = {fit['state_size']}. Log-likelihood "
-            f"is that of the training counts, nats a token over the static model; accuracy is that of the local tagger "
-            f"on the development set of UD EWT, universal tags, with the smoothed state."
+            f"is that of the training counts, nats a token over the static model; accuracy is on the development set "
+            f"of UD EWT, universal tags, with the smoothed state ({tagger(asked['classifier'])})."
         ),
         Figure(path, "Log-likelihood and tagging accuracy against EM iterations, a line a seed"),
         Table(("", *(f"{n} iterations" for n in _looks(cells))), _rows(cells)),

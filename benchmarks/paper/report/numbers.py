@@ -43,6 +43,13 @@ def significant(p: float) -> bool:
     return p < 0.05
 
 
+def tagger(classifier: Mapping[str, Any]) -> str:
+    """Return what the local tagger is, from its settings."""
+    limit = classifier["sentences"]
+    learnt = "all training sentences" if limit is None else f"the first {limit:,} training sentences"
+    return f"local tagger, {classifier['hidden']} hidden units, learnt from {learnt}"
+
+
 def tokens(number: float | None) -> str:
     """Return an amount of text in words."""
     return "all the text" if number is None else f"{number / 1e6:g}M tokens"
