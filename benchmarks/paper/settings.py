@@ -17,8 +17,8 @@ Options = Mapping[str, Any]
 COUNT: Options = {"vocab_size": 100_000, "boundaries": "line", "unknown": "shape"}  # of textlds.count
 FIT: Options = {"state_size": 200, "iterations": 50}  # of textlds.fit
 STATE: tuple[Part, ...] = ("state",)  # the paper's vector
-PARTS: tuple[Part, ...] = ("left", "word", "right")  # the best of ours
-EVIDENCE: Evidence = "model"  # with which the best of ours is made; the paper's is made with the model's
+PARTS: tuple[Part, ...] = ("state", "before", "word", "after")  # the best of ours
+EVIDENCE: Evidence = "equal"  # with which the best of ours is made; the paper's is made with the model's
 
 WORD2VEC: Options = {"size": 200, "window": 3, "epochs": 5}  # of gensim's CBOW; the paper's best had window 3
 
