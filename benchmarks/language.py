@@ -31,17 +31,11 @@ from numpy.typing import NDArray
 import textlds
 from benchmarks.language_report import page
 from benchmarks.ngrams import KneserNey
+from benchmarks.texts import PENN_TREEBANK
 from textlds.corpus.encoding import Encoder
 from textlds.model.language.mixture import Mixture, fit_mixture
 from textlds.model.language.reading import sample
 
-TEXT: dict[str, Any] = {
-    "tokenizer": "whitespace",
-    "digits": "keep",
-    "unknown": "single",
-    "boundaries": "line",
-    "boundary_token": "</s>",
-}
 Column = NDArray[np.float64]
 
 
@@ -92,7 +86,9 @@ class Table:
 def study(arguments: argparse.Namespace) -> dict[str, Any]:
     files = {"train": "ptb.train.txt", "dev": "ptb.valid.txt", "test": "ptb.test.txt"}
     texts = {part: (arguments.ptb / file).read_text(encoding="utf-8") for part, file in files.items()}
-    counts, seconds = timed(lambda: textlds.count([arguments.ptb / "ptb.train.txt"], workers=arguments.threads, **TEXT))
+    counts, seconds = timed(
+        lambda: textlds.count([arguments.ptb / "ptb.train.txt"], workers=arguments.threads, **PENN_TREEBANK)
+    )
     ids = {part: Encoder(counts.vocabulary).encode(text).ids for part, text in texts.items()}
     results: dict[str, Any] = {
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, {arguments.threads} threads",

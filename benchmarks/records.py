@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import textlds
-from benchmarks.texts import first_lines
+from benchmarks.texts import PENN_TREEBANK, first_lines
 
 WORDS = ("river", "bank", "quickly", "Paris", "1990s", "who", "blue", "therefore")
 CONTEXTS = (
@@ -53,14 +53,8 @@ def main() -> None:
 
 
 def ptb(arguments: argparse.Namespace) -> dict[str, Any]:
-    options: dict[str, Any] = {
-        "tokenizer": "whitespace",
-        "digits": "keep",
-        "unknown": "single",
-        "boundary_token": "</s>",
-    }
     began = time.perf_counter()
-    counts = textlds.count([arguments.ptb], vocab_size=10_000, workers=arguments.threads, **options)
+    counts = textlds.count([arguments.ptb], vocab_size=10_000, workers=arguments.threads, **PENN_TREEBANK)
     results: dict[str, Any] = {"tokens": int(counts.tokens), "count_seconds": time.perf_counter() - began, "curves": {}}
     held_out = arguments.ptb_held_out.read_text(encoding="utf-8").splitlines()
     for start in ("subspace", "random"):
