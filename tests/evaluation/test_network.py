@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from textlds.evaluation.network import NetworkSettings, Weights, gradients, train_network
+from textlds.evaluation.network import NetworkSettings, Weights, _drop, gradients, train_network
 
 
 def random_weights(d: int, hidden: int, n_classes: int, seed: int = 0) -> Weights:
@@ -58,6 +59,15 @@ def test_it_learns_what_separates_and_what_scikit_learn_learns() -> None:
     peer.fit(x / scale, y)
     assert found > 0.97
     assert found > peer.score(x_test / scale, y_test) - 0.02
+
+
+def test_dropout_keeps_the_mean() -> None:
+    inputs = np.ones((400, 500), np.float32)
+    _drop(inputs, 0.2, np.random.default_rng(0))
+    assert np.mean(inputs == 0) == pytest.approx(0.2, abs=0.005)
+    assert inputs.mean() == pytest.approx(1, abs=0.005)
+    assert np.unique(inputs).size == 2
+    assert abs(np.corrcoef(inputs[:, 0], inputs[:, 1])[0, 1]) < 0.15
 
 
 def test_only_the_rows_asked_for_are_learnt_from() -> None:
