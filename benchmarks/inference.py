@@ -94,7 +94,7 @@ def own_rates(model: textlds.TextLDS, sentences: list[str]) -> dict[str, float]:
         engine, space = model._engine(dtype), model._space(dtype)
         out = np.empty((len(ids), model.state_size), engine.dtype)
         for threads in (1, 2):
-            write = space.writer(("state",), "smooth", ids, out)
+            write = space.writer(("state",), "smooth", ids, starts, out)
             seconds = best(lambda: engine.run(ids, starts, "smooth", write, threads=threads))  # noqa: B023
             name = f"from ids, {dtype}, {threads} thread{'s' * (threads > 1)}"
             rates[name] = show(name, len(ids) / seconds)
