@@ -50,6 +50,7 @@ def fit_logistic(
     penalty: float,
     iterations: int,
     threads: int = 1,
+    passed: Callable[[], None] | None = None,
 ) -> Logistic:
     """Fit a softmax over K classes.
 
@@ -61,6 +62,7 @@ def fit_logistic(
         penalty: λ.
         iterations: Of L-BFGS at most, on all of the data.
         threads: How many; the result is the same.
+        passed: Called after every pass over the data, or a part of it.
 
     Cost: 4 N K d operations an iteration, in float32; sums are float64.
     """
@@ -75,6 +77,8 @@ def fit_logistic(
         scaled = flat.reshape(K, d + 1)
         weights, bias = scaled[:, :d] / scale[:, None], scaled[:, d] / bias_scale
         loss, slope, bias_slope = loss_and_slope(features, targets, rows, weights @ whitener, log_f + bias, threads)
+        if passed is not None:
+            passed()
         share = N / len(rows)  # of a part of the data, as if it were all
         loss = share * loss + 0.5 * penalty * float((weights**2).sum()) + 0.5 * _BIAS_PENALTY * float(bias @ bias)
         slope = (share * slope @ whitener.T + penalty * weights) / scale[:, None]

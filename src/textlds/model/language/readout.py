@@ -142,11 +142,15 @@ def fit_readout(
     def features(rows: Any) -> Array:
         return _features(contexts[rows], gains)
 
-    with progress.task("readout", K + 1) as task:
+    passes = iter(range(2 * _ITERATIONS))  # about as many as the first softmax needs
+    with progress.task("Readout", 2 * _ITERATIONS + K) as task:
         frequency = np.bincount(classes, weights=unigram, minlength=K).astype(np.float64)
         options: dict[str, Any] = {"penalty": _PENALTY, "iterations": _ITERATIONS}
-        top = fit_logistic(features, targets, frequency, whitener, threads=threads, **options)
-        task.advance()
+        top = fit_logistic(
+            features, targets, frequency, whitener, threads=threads,
+            passed=lambda: task.advance(float(next(passes, None) is not None), "classes"), **options,
+        )  # fmt: skip
+        task.advance(len(list(passes)), "words")
 
         def fit_class(item: tuple[NDArray[np.int64], NDArray[np.int64]]) -> Logistic | None:
             members, places = item
