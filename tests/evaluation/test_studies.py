@@ -137,3 +137,5 @@ def test_f1_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "seqeval.metrics", None)
     with pytest.raises(MissingExtraError, match=r"textlds\[evaluate\]"):
         entity_f1([("O",)], [("B-PER",)])
+    with pytest.raises(MissingExtraError, match=r"textlds\[evaluate\]"):  # before anything is learnt
+        evaluate_ner(static, [], [])

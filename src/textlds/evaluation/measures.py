@@ -123,19 +123,25 @@ def entity_f1(gold: Tags, predicted: Tags) -> EntityF1:
         gold: The right tags of every sentence, IOB2.
         predicted: The tags to judge, IOB2.
     """
-    try:
-        from seqeval.metrics import classification_report
-    except ImportError as error:
-        raise MissingExtraError("the F1 of entities", "evaluate") from error
+    report_of = require_seqeval()
     if not any(tag != "O" for tags in (*gold, *predicted) for tag in tags):
         return EntityF1(0.0, 0.0, 0.0, {}, 0)
-    report = classification_report(
+    report = report_of(
         [list(tags) for tags in gold], [list(tags) for tags in predicted], output_dict=True, zero_division=0
     )
     total = report["micro avg"]
     kinds = {name: 100 * float(row["f1-score"]) for name, row in report.items() if not name.endswith(" avg")}
     precision, recall, f1 = (100 * float(total[name]) for name in ("precision", "recall", "f1-score"))
     return EntityF1(precision, recall, f1, kinds, int(total["support"]))
+
+
+def require_seqeval() -> Any:
+    """Return what F1 is computed by, or raise MissingExtraError; to be asked before hours of training."""
+    try:
+        from seqeval.metrics import classification_report
+    except ImportError as error:
+        raise MissingExtraError("the F1 of entities", "evaluate") from error
+    return classification_report
 
 
 def randomisation_test(gold: Tags, first: Tags, second: Tags, *, rounds: int = 10_000, seed: int = 0) -> Randomisation:
