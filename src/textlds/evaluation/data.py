@@ -20,7 +20,7 @@ from textlds.corpus.files import File, compression, decompressed
 from textlds.corpus.sources import checked
 from textlds.errors import ArgumentError, CorpusError
 
-Path = str | os.PathLike[str]
+PathLike = str | os.PathLike[str]
 Format = Literal["conllu", "conll", "tsv"]
 FormatOption = Literal["auto", "conllu", "conll", "tsv"]
 Column = str | int
@@ -72,7 +72,7 @@ class ContextPair:
 
 
 def read_tagged(
-    path: Path,
+    path: PathLike,
     *,
     format: FormatOption = "auto",
     column: Column | None = None,
@@ -113,7 +113,7 @@ def read_tagged(
     return sentences
 
 
-def read_tag_map(path: Path) -> dict[str, str]:
+def read_tag_map(path: PathLike) -> dict[str, str]:
     """Read a file of ``tag<TAB>coarser tag`` lines."""
     name = os.fspath(path)
     found: dict[str, str] = {}
@@ -127,7 +127,7 @@ def read_tag_map(path: Path) -> dict[str, str]:
     return found
 
 
-def read_pairs(path: Path) -> list[Pair]:
+def read_pairs(path: PathLike) -> list[Pair]:
     """Read pairs of words with a score: two words and the first number after them, separated by tabs, commas or spaces.
 
     A first line without a number is taken for a heading; blank lines and ``#`` comments are skipped.
@@ -148,7 +148,7 @@ def read_pairs(path: Path) -> list[Pair]:
     return pairs
 
 
-def read_scws(path: Path) -> list[ContextPair]:
+def read_scws(path: PathLike) -> list[ContextPair]:
     """Read Stanford's contextual word similarities.
 
     Tab-separated: number, word, part of speech, word, part of speech, context, context, mean score, scores. The words
@@ -170,7 +170,7 @@ def read_scws(path: Path) -> list[ContextPair]:
     return pairs
 
 
-def is_scws(path: Path) -> bool:
+def is_scws(path: PathLike) -> bool:
     """Tell whether a file holds pairs in context, by its first line."""
     first = next((line for line in read_lines(os.fspath(path)) if line.strip()), "")
     return len(first.split("\t")) > 7 and "<b>" in first
