@@ -21,6 +21,7 @@ from textlds.integrations.models import ModelLike, open_model
 from textlds.integrations.pooling import Pooling, check_pooling, pooled
 from textlds.model.embedding import check_parts
 from textlds.model.engine import Method
+from textlds.model.evidence import Evidence, check_evidence
 from textlds.model.textlds import Parts, TextLDS, TokenVectors
 
 Array = NDArray[Any]
@@ -106,6 +107,7 @@ def add_vectors(
     name: str | None = None,
     parts: Parts = "state",
     method: Method = "smooth",
+    evidence: Evidence = "model",
     dtype: Literal["float32", "float64"] = "float32",
     threads: int | None = None,
 ) -> Any:
@@ -121,6 +123,7 @@ def add_vectors(
         name: Of the new column; ``"vector"`` by default, ``"vectors"`` if they are not pooled.
         parts: As for :meth:`textlds.TextLDS.embed`.
         method: As for :meth:`textlds.TextLDS.embed`.
+        evidence: As for :meth:`textlds.TextLDS.embed`.
         dtype: Of the vectors.
         threads: How many; all cores by default.
 
@@ -130,6 +133,7 @@ def add_vectors(
     """
     check_pooling(pooling, "none")
     sizes = len(check_parts(parts, method))
+    check_evidence(evidence, method)
     libraries = {base.__module__.partition(".")[0] for base in type(frame).__mro__} & set(_ADD)
     if not libraries:
         raise ArgumentError(f"frame is of type {type(frame).__name__}; give {_KINDS}.")
@@ -138,7 +142,7 @@ def add_vectors(
         opened,
         pooling,
         name or (VECTORS if pooling == "none" else VECTOR),
-        {"parts": parts, "method": method, "dtype": dtype, "threads": threads},
+        {"parts": parts, "method": method, "evidence": evidence, "dtype": dtype, "threads": threads},
         sizes * opened.state_size,
     )
     return _ADD[libraries.pop()](frame, columns, column)
