@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 import textlds
 from textlds.evaluation.data import Tagged, read_scws
 from textlds.integrations.search.senses import TOPIC, SenseSpace
+from textlds.model.evidence import Evidence
 
 Vectors = NDArray[np.float32]
 Places = Sequence[tuple[Sequence[str], int]]  # tokens, and the position of the word
@@ -27,21 +28,22 @@ View = Callable[[Places], Vectors]
 
 _NEAREST = 10
 _HIDDEN = "zzxq"  # no word at all
+_AROUND = 60  # words on either side, beyond which nothing counts
 
 
 def views(model: textlds.TextLDS) -> dict[str, View]:
     """Return the kinds of vectors that are compared, each a function from places to vectors."""
 
-    space = SenseSpace(model)
-
-    def parts(*names: str, evidence: str = "model") -> View:
+    def parts(*names: str, evidence: Evidence = "model") -> View:
         def embed(texts: list[Sequence[str]]) -> Iterator[Vectors]:
             for text in model.embed(texts, parts=names, evidence=evidence, threads=1):  # type: ignore[arg-type]  # literals
                 yield text.vectors
 
         return lambda places: at_places(embed, places)
 
-    def both(topic: float, state: float = 1.0) -> View:
+    def both(topic: float, state: float = 1.0, *, evidence: Evidence = "model") -> View:
+        space = SenseSpace(model, evidence=evidence)
+
         def embed(texts: list[Sequence[str]]) -> Iterator[Vectors]:
             for sense in space.embed(texts, threads=1):
                 vectors = sense.vectors.copy()
@@ -59,8 +61,10 @@ def views(model: textlds.TextLDS) -> dict[str, View]:
         "state, equal evidence": parts("state", evidence="equal"),
         "before, after, equal evidence": parts("before", "after", evidence="equal"),
         "topic": both(1.0, 0.0),
+        "topic, equal evidence": both(1.0, 0.0, evidence="equal"),
         "state, topic x 0.5": both(0.5),
-        "state, topic x 1": both(1.0),
+        "state, topic x 0.5, equal evidence": both(0.5, evidence="equal"),
+        "state, topic x 1, equal evidence": both(1.0, evidence="equal"),
     }
 
 
@@ -100,7 +104,7 @@ def study(model: textlds.TextLDS, text: Path, treebank: list[Tagged], scws: Path
             second = unit(view([(pair.second.tokens, pair.second.position) for pair in pairs]))
             row["SCWS"] = rank_correlation((first * second).sum(axis=1), np.array([pair.score for pair in pairs]))
         found[name] = row
-        print(f"  {name:32}" + "  ".join(f"{key} {value:.3f}" for key, value in row.items()), flush=True)
+        print(f"  {name:36}" + "  ".join(f"{key} {value:.3f}" for key, value in row.items()), flush=True)
     return found
 
 
@@ -152,7 +156,7 @@ def nouns(treebank: list[Tagged]) -> set[str]:
 
 
 def pseudo_words(
-    model: textlds.TextLDS, text: Path, words: set[str], seed: int, *, pairs: int = 60, least: int = 100
+    model: textlds.TextLDS, text: Path, words: set[str], seed: int, *, pairs: int = 50, least: int = 80
 ) -> Iterator[tuple[Places, list[str], list[int]]]:
     """Yield pairs of nouns as one: hidden occurrences, which noun each was, and the line it is from."""
     lines = [line for line in text.read_text(encoding="utf-8").split("\n") if len(line) > 50]
@@ -172,9 +176,9 @@ def pseudo_words(
         for word in (one, other):
             for i in rng.choice(len(where[word]), least, replace=False):
                 number, at = where[word][i]
-                tokens = list(texts[number])
-                tokens[at] = _HIDDEN
-                places.append((tokens, at))
+                first = max(at - _AROUND, 0)
+                tokens = [*texts[number][first:at], _HIDDEN, *texts[number][at + 1 : at + 1 + _AROUND]]
+                places.append((tokens, at - first))
                 labels.append(word)
                 origin.append(number)
         yield places, labels, origin

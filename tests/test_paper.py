@@ -86,7 +86,7 @@ def small():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(settings, "WORD2VEC", {"size": 8, "window": 3, "epochs": 2})
-        for name, some in {"WINDOWS": (3, 2), "EPOCHS": (3,), "SIZES": (6,), "SCALES": (0.3,)}.items():
+        for name, some in {"WINDOWS": (3, 2), "EPOCHS": (3,), "SCALES": (0.3,)}.items():
             patch.setattr(pos, name, some)
         patch.setattr(pos, "GRID", (NetworkSettings(epochs=8, learning_rate=1e-2),))
         patch.setattr(pos, "_has_transformer", lambda: False)
@@ -142,13 +142,13 @@ def test_pos(run):
         for column in local:
             for seed in (0, 1):
                 found = cells[f"{bank} / {column} / seed {seed}"]["figures"]["scores"]
-                assert set(found) == {"universal, 25", "universal, 128", "ptb, 25", "ptb, 128"}
+                assert set(found) == {"universal, 25", "universal, 128", "ptb, 25"}
                 assert found["universal, 25"]["test"]["all"] > 60
         # the words of this grammar have one tag each, and all of them stand in the training part
         lexical = cells[f"{bank} / Lex / seed 0"]["figures"]["scores"]["ptb"]["test"]
         assert lexical["all"] == lexical["known"] == pytest.approx(100)
         assert f"{bank} / Lex / seed 1" not in cells
-        assert f"{bank} / Lex + EM / seed 1" in cells
+        assert f"{bank} / Lex + EM / seed 1" not in cells
         tests = cells[f"{bank} / tests"]["figures"]
         both = tests["universal, 25"]["word2vec ± 1 against word2vec"]
         first, second = (

@@ -44,10 +44,10 @@ class Job:
         """The same for studies of many fits."""
         return {**settings.FIT, **self.scale.base_fit}
 
-    def corpus(self, *names: str) -> Corpus:
+    def corpus(self, *names: str, tokens: float | None = None) -> Corpus:
         """Return the unlabelled text of the main studies: data sets by name, ``"text"`` alone by default."""
         paths = tuple(self.data.path(name) for name in names or ("text",))
-        return Corpus(paths, self.scale.tokens, {**settings.COUNT, **self.scale.count})
+        return Corpus(paths, tokens or self.scale.tokens, {**settings.COUNT, **self.scale.count})
 
     def base_corpus(self, tokens: float | None = None, **count: Any) -> Corpus:
         """Return the text of the studies of many fits, with other amounts or options of counting if they are given."""

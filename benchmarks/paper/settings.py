@@ -29,6 +29,7 @@ class Scale:
 
     Attributes:
         tokens: Unlabelled text for the main studies, about; None is all of it.
+        search_tokens: The same for choosing word2vec's settings.
         base_tokens: The same for the studies of many fits (ablations, likelihood).
         amounts: Amounts of text for the ablation of that name.
         count: Arguments of :func:`textlds.count`, in place of those above.
@@ -37,6 +38,7 @@ class Scale:
         base_fit: Of the studies of many fits.
         iterations: EM iterations of the likelihood study.
         every: Iterations between two looks at tagging accuracy there.
+        stops: Iterations among which the parts of speech choose.
         clusters: Brown clusters.
         rounds: Of approximate randomisation.
         sentences: Labelled training sentences; None is all.
@@ -44,6 +46,7 @@ class Scale:
     """
 
     tokens: float | None = None
+    search_tokens: float = 5e6
     base_tokens: float = 5e6
     amounts: tuple[float, ...] = (1e6, 5e6, 20e6, 75e6)
     count: Options = field(default_factory=dict)
@@ -52,6 +55,7 @@ class Scale:
     base_fit: Options = field(default_factory=lambda: {"state_size": 100})
     iterations: int = 100
     every: int = 10
+    stops: tuple[int, ...] = (10, 20, 30, 40, 50, 75, 100)
     clusters: int = 1000
     rounds: int = 10_000
     sentences: int | None = None
@@ -62,6 +66,7 @@ SCALES = {
     "full": Scale(),
     "tiny": Scale(
         tokens=1e5,
+        search_tokens=2e4,
         base_tokens=2e4,
         amounts=(1e4, 2e4),
         count={"vocab_size": 60},
@@ -70,6 +75,7 @@ SCALES = {
         base_fit={"state_size": 4, "iterations": 3},
         iterations=4,
         every=2,
+        stops=(2, 4),
         clusters=6,
         rounds=50,
     ),

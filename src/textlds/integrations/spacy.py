@@ -148,7 +148,7 @@ class TextLDSComponent(Pipe):
             Token.set_extension(EXTENSION, default=None)
 
     @property
-    def model(self) -> TextLDS:
+    def lds(self) -> TextLDS:  # spaCy looks at an attribute "model" of any component, and so would read the folder
         """The model, read from its folder if it has not been yet."""
         return self._stored.model
 
@@ -168,7 +168,7 @@ class TextLDSComponent(Pipe):
                 yield from docs
 
     def _annotate(self, docs: Sequence[Doc]) -> None:
-        for doc, vectors in zip(docs, doc_vectors(self.model, docs, **self._options), strict=True):
+        for doc, vectors in zip(docs, doc_vectors(self.lds, docs, **self._options), strict=True):
             if self._assign != "extension":
                 doc.tensor = vectors
             if self._assign != "tensor":

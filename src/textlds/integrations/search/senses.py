@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from textlds.model.evidence import Evidence
 from textlds.model.textlds import TextLDS
 from textlds.model.windows import Text
 
@@ -45,17 +46,18 @@ class Sense:
 class SenseSpace:
     """Gives the occurrences of words their vectors."""
 
-    def __init__(self, model: TextLDS) -> None:
+    def __init__(self, model: TextLDS, *, evidence: Evidence = "model") -> None:
         self.model = model
+        self._evidence: Evidence = evidence
         self.dimensions = 2 * model.state_size
         self._weights = (_ALPHA / (_ALPHA + model.frequencies)).astype(np.float32)
-        known = model._space("float32").words
+        known = model._space("float32", evidence).words
         self._mean: Vectors = (model.frequencies * self._weights).astype(np.float32) @ known
 
     def embed(self, texts: Iterable[Text], *, threads: int | None = None) -> Iterator[Sense]:
         """Yield the vectors of every token of each text."""
         h = self.model.state_size
-        for text in self.model.embed(texts, parts=("state", "word"), threads=threads):
+        for text in self.model.embed(texts, parts=("state", "word"), evidence=self._evidence, threads=threads):
             rows = self.model.vocabulary.ids(text.tokens) if len(text) else np.empty(0, np.int32)
             vectors = text.vectors.copy()
             vectors[:, h:] = self._topics(vectors[:, h:] * self._weights[rows, None] - self._mean)
