@@ -15,7 +15,7 @@ BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
 
 def main() -> None:
-    rows = [*counting(), *learning(), *inference()]
+    rows = [*counting(), *learning(), *inference(), *language(), *recurrent()]
     table = ["| what | textlds | next to | script |", "|---|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
     pictures = [
         f"![{title}](docs/results/{name}.png)"
@@ -109,6 +109,36 @@ def inference() -> list[tuple[str, str, str, str]]:
             ),
         ]
     return rows
+
+
+def language() -> list[tuple[str, str, str, str]]:
+    found = {" + ".join(row["parts"]): row["test"] for row in load("language").get("rows", [])}
+    if not found:
+        return []
+    return [
+        (
+            "test perplexity of the Penn Treebank, the counts and the state, no gradient descent",
+            f"{found['unigram + state + lag 1 + lag 2']:.0f}",
+            f"Kneser–Ney bigram {found['KN bigram']:.0f}, trigram {found['KN trigram']:.0f}",
+            "`language.py`",
+        )
+    ]
+
+
+def recurrent() -> list[tuple[str, str, str, str]]:
+    found = load("rnn").get("summary")
+    if not found:
+        return []
+    own, other = found["em"], found["random"]
+    reached = sum(own["epochs to the best dev of random"]) / len(own["epochs to the best dev of random"])
+    return [
+        (
+            "test perplexity of a recurrent network started from the model, and epochs to the other's best",
+            f"{own['test']['mean']:.1f} ± {own['test']['sd']:.1f}, {reached:.1f} epochs",
+            f"at random {other['test']['mean']:.1f} ± {other['test']['sd']:.1f}, {other['epochs']['mean']:.0f} epochs",
+            "`rnn.py`",
+        )
+    ]
 
 
 if __name__ == "__main__":

@@ -28,16 +28,16 @@ def section(content: Mapping[str, Any], folder: Path) -> list[Block]:
             f"{'; '.join(f'{column}: {kind}' for column, kind in kinds.items() if column != 'Lex')}."
         ),
         Table(("", *COLUMNS), [*_scores(cells), *_paper()]),
-        Figure(path, "Entity F1: ours (dots, a seed each) and the paper's (diamonds)"),
+        Figure(path, "Entity F1: ours (dots) and the paper's (diamonds)"),
         Table(
             ("test F1", *(column for column in COLUMNS)),
             _by_kind(cells),
-            "The same by kind of entity (seed 0)",
+            "The same by kind of entity",
         ),
         Table(
             ("", "difference, dev", "", "difference, test", ""),
             _tests(cells),
-            "Approximate randomisation between columns (seed 0)",
+            "Approximate randomisation between columns",
         ),
         Table(("vectors", "penalty and scale", "dev F1"), _search(cells), "The search, on the development set"),
         claims_table(_claims(cells)),
