@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 import textlds
 from benchmarks.paper import settings
 from benchmarks.paper.job import Job
+from benchmarks.paper.settings import TEXTS
 from benchmarks.paper.store import Cell, Store
 from textlds.evaluation.data import read_tagged
 from textlds.evaluation.features import Features
 from textlds.model.exploring import transitions
 
 TITLE = "The transitions of the state (Table 1)"
-NEEDS = ("text", "ewt")
+NEEDS = (*TEXTS, "ewt")
 KINDS = {"EM": {}, "subspace identification": {"iterations": 0}}
 WORDS = 9  # in a list, as in the paper
 SHOWN = 6  # pairs of each sort
@@ -33,7 +34,7 @@ CHANCE = 400  # lists of random words
 
 def cells(job: Job, store: Store) -> list[Cell]:
     """Return a cell for each way of learning and each seed, and one of random lists."""
-    corpus = job.corpus()
+    corpus = job.corpus(*TEXTS)
     judge = _Judge(job)
     made = []
     for seed in range(job.seeds):
@@ -100,7 +101,7 @@ class _Judge:
     @property
     def vectors(self) -> Features:
         if "vectors" not in self._cache:
-            self._cache["vectors"] = self._job.work.word2vec(self._job.corpus(), **settings.WORD2VEC)
+            self._cache["vectors"] = self._job.work.word2vec(self._job.corpus(*TEXTS), **settings.WORD2VEC)
         found: Features = self._cache["vectors"]
         return found
 
@@ -130,7 +131,7 @@ class _Judge:
 
     def chance(self, n: int) -> dict[str, Any]:
         """Return the structure of n lists of random words."""
-        vocabulary = self._job.work.counts(self._job.corpus()).vocabulary
+        vocabulary = self._job.work.counts(self._job.corpus(*TEXTS)).vocabulary
         rows, rng = self.rows(vocabulary), np.random.default_rng(0)
         picked = [rng.choice(rows, min(WORDS, len(rows)), replace=False) for _ in range(n)]
         found = self.structure([[vocabulary.words[i] for i in some] for some in picked])

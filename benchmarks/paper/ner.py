@@ -18,6 +18,7 @@ from benchmarks.paper.data import Data
 from benchmarks.paper.job import Job
 from benchmarks.paper.kinds import STATE, kind_features, kind_name
 from benchmarks.paper.search import Search, Step
+from benchmarks.paper.settings import TEXTS
 from benchmarks.paper.store import Cell, Store
 from textlds.evaluation.crf import CRFSettings, train_crf
 from textlds.evaluation.data import Tagged, read_tagged
@@ -26,7 +27,7 @@ from textlds.evaluation.features import Features, remembered, with_neighbours
 from textlds.evaluation.measures import entity_f1, randomisation_test
 
 TITLE = "Named entities (Table 3)"
-NEEDS = ("text", "reuters", "conll")
+NEEDS = (*TEXTS, "conll")
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "Lex": ("words",),
@@ -76,7 +77,7 @@ class Study:
 
     def __init__(self, job: Job, store: Store) -> None:
         self._job, self._store = job, store
-        self._corpus = job.corpus("text", "reuters")
+        self._corpus = job.corpus(*TEXTS)
         self._searches = {
             column: Search(f"dev / {column}", asdict(Choice(kinds[0])), steps(column), self._score)
             for column, kinds in COLUMNS.items()

@@ -8,6 +8,7 @@ from typing import Any
 from benchmarks.paper import settings
 from benchmarks.paper.job import Job
 from benchmarks.paper.kinds import BEST, STATE, kind_features
+from benchmarks.paper.settings import TEXTS
 from benchmarks.paper.store import Cell, Store
 from textlds.errors import ArgumentError
 from textlds.evaluation.data import read_pairs, read_scws
@@ -15,7 +16,7 @@ from textlds.evaluation.features import Features, with_neighbours
 from textlds.evaluation.similarity import evaluate_context_pairs, evaluate_pairs
 
 TITLE = "Word similarity"
-NEEDS = ("text", "similarity")
+NEEDS = (*TEXTS, "similarity")
 
 ALONE = {"SimLex-999": "*SIMLEX*", "WS-353": "*WS-353-ALL*", "MEN": "*MEN*", "RW": "*RW*"}
 IN_CONTEXT = "scws*"
@@ -24,7 +25,7 @@ KINDS = tuple(dict.fromkeys(("word", STATE, "state, equal evidence", "left + wor
 
 def cells(job: Job, store: Store) -> list[Cell]:
     """Return a cell for each contender and seed."""
-    corpus = job.corpus()
+    corpus = job.corpus(*TEXTS)
     asked = {"count": corpus.count, "tokens": corpus.tokens}
     made = []
     for seed in range(job.seeds):
@@ -41,19 +42,19 @@ def cells(job: Job, store: Store) -> list[Cell]:
 
 
 def _lds(job: Job, fit: dict[str, Any]) -> dict[str, Any]:
-    model = job.work.model(job.corpus(), **fit)
+    model = job.work.model(job.corpus(*TEXTS), **fit)
     kinds = {kind: kind_features(model, kind) for kind in KINDS}
     return _scores(job, kinds["word"], kinds)
 
 
 def _word2vec(job: Job, seed: int) -> dict[str, Any]:
-    vectors = job.work.word2vec(job.corpus(), **settings.WORD2VEC, seed=seed)
+    vectors = job.work.word2vec(job.corpus(*TEXTS), **settings.WORD2VEC, seed=seed)
     return _scores(job, vectors, {"word2vec": vectors, "word2vec and neighbours": with_neighbours(vectors)})
 
 
 def _scores(job: Job, alone: Features, in_context: dict[str, Features]) -> dict[str, Any]:
     """Return Spearman's correlation by set, and how many pairs were found."""
-    known = job.work.counts(job.corpus()).vocabulary
+    known = job.work.counts(job.corpus(*TEXTS)).vocabulary
     found: dict[str, Any] = {}
     for name, pattern in ALONE.items():
         found[name] = evaluate_pairs(alone, read_pairs(_file(job, pattern)), known).to_json()
