@@ -3,7 +3,7 @@
     python -m benchmarks.tradeoff TEXT --train train.conllu --dev dev.conllu [--tokens 20e6] [--results FOLDER]
 
 word2vec (gensim's CBOW, 200 dimensions, alone and with its neighbours' vectors), textlds at several state sizes
-("state" and "left + word + right"), and a small transformer. word2vec and textlds learn from the same tokens of TEXT,
+(the kinds of vectors below), and a small transformer. word2vec and textlds learn from the same tokens of TEXT,
 unknown words in the same classes. The classifier is the same for all: two layers, 64 hidden units, Adam, the epoch
 chosen on the development set; its accuracy there is the best of that choice, so that the picture compares, and no test
 set is touched. Rates are tokens a second on one thread from lists of tokens.
@@ -71,8 +71,9 @@ def learnt(arguments: argparse.Namespace, measure: Callable[..., None]) -> None:
     counts = textlds.count(texts=part, vocab_size=arguments.vocab_size, workers=arguments.threads)
     for size in arguments.sizes:
         model = textlds.fit(counts, state_size=size, iterations=arguments.iterations, threads=arguments.threads)
-        for parts in (("state",), ("left", "word", "right")):
-            measure(f"textlds {size}, {' + '.join(parts)}", f"textlds, {' + '.join(parts)}", embedder(model, parts))
+        for parts, evidence in KINDS:
+            name = " + ".join(parts) + (f", {evidence} evidence" if evidence != "model" else "")
+            measure(f"textlds {size}, {name}", f"textlds, {name}", embedder(model, parts, evidence))
     word_vectors(arguments, counts, part, measure)
 
 
@@ -89,11 +90,21 @@ def write(rows: list[dict[str, Any]], arguments: argparse.Namespace) -> None:
     plot(rows, arguments.results / "tradeoff.png")
 
 
+# parts of textlds's vectors, and their evidence
+KINDS = (
+    (("state",), "model"),
+    (("left", "word", "right"), "model"),
+    (("state", "before", "word", "after"), "equal"),
+)
 SETTINGS = ("tokens", "vocab_size", "sizes", "iterations", "epochs", "threads")
 
 
-def embedder(model: textlds.TextLDS, parts: Any) -> Callable[[Sentences], Features]:
-    return lambda sentences: np.concatenate([s.vectors for s in model.embed(sentences, parts=parts, threads=1)])
+def embedder(model: textlds.TextLDS, parts: Any, evidence: Any) -> Callable[[Sentences], Features]:
+    def vectors(sentences: Sentences) -> Features:
+        embedded = model.embed(sentences, parts=parts, evidence=evidence, threads=1)
+        return np.concatenate([sentence.vectors for sentence in embedded])
+
+    return vectors
 
 
 def word_vectors(
