@@ -55,8 +55,12 @@ def _chosen(cells: Cells) -> str:
     stops = "; ".join(f"{name}: {n}" for name, n in iterations.items())
     return (
         f"Per cent of words. Chosen on development sets: word2vec with window {word2vec['window']}, "
-        f"{word2vec['epochs']} epochs, {word2vec['size']} dimensions; iterations of EM: {stops}. Words are known if "
-        f"the treebank's training part has them."
+        f"{word2vec['epochs']} epochs ({word2vec['size']} dimensions, as many as the state has); iterations of EM: "
+        f"{stops}. Words are known if the treebank's training part has them. EM is the paper's vector: the smoothed "
+        f"state as the fitted model gives it. The columns with equal evidence are of the same fitted models, read in "
+        f"another way: the lengths of the fitted gains differ tenfold between words, and the context is believed too "
+        f"much, because the words of a text repeat each other more than the model can say; equal evidence gives all "
+        f"words the same weight, lets rare ones lean on their class, and shortens the memory."
     )
 
 
