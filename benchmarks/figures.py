@@ -15,7 +15,7 @@ BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
 
 def main() -> None:
-    rows = [*counting(), *learning(), *inference(), *language(), *recurrent()]
+    rows = [*counting(), *learning(), *inference(), *tagging(), *entities(), *language(), *recurrent()]
     table = ["| what | textlds | next to | script |", "|---|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
     pictures = [
         f"![{title}](docs/results/{name}.png)"
@@ -109,6 +109,32 @@ def inference() -> list[tuple[str, str, str, str]]:
             ),
         ]
     return rows
+
+
+def tagging() -> list[tuple[str, str, str, str]]:
+    cells = load("paper/pos").get("cells", {})
+    units = "universal, 128"
+
+    def accuracy(column: str, part: str = "test") -> float:
+        seeds = [cell for key, cell in cells.items() if key.startswith(f"ewt / {column} / seed ")]
+        found = [cell["figures"]["scores"][units][part]["all"] for cell in seeds]
+        return sum(found) / len(found)
+
+    columns = dict.fromkeys(key.split(" / ")[1] for key in cells if key.startswith("ewt / ") and "seed" in key)
+    own = max((name for name in columns if name.startswith("EM")), key=lambda name: accuracy(name, "dev"), default=None)
+    if own is None or "transformer" not in columns:
+        return []
+    others = ", ".join(f"{name} {accuracy(name):.1f}" for name in ("word2vec", "word2vec ± 1", "transformer"))
+    return [("universal tags of UD EWT, test, %, 128 hidden units", f"{accuracy(own):.1f}", others, "`paper`")]
+
+
+def entities() -> list[tuple[str, str, str, str]]:
+    cells = load("paper/ner").get("cells", {})
+    found = {key.removesuffix(" / seed 0"): cell["figures"].get("test") for key, cell in cells.items()}
+    if found.get("Lex + LDS") is None:
+        return []
+    others = ", ".join(f"{name} {found[name]:.1f}" for name in ("Lex", "Lex + Brown", "Lex + word2vec"))
+    return [("entities of CoNLL-2003, test F1, Lex + LDS", f"{found['Lex + LDS']:.1f}", others, "`paper`")]
 
 
 def language() -> list[tuple[str, str, str, str]]:
