@@ -171,6 +171,16 @@ def test_token_matrices_are_those_of_the_model():
     np.testing.assert_array_equal(filtered[0], next(SMALL.embed(lists[:1], method="filter")).vectors)
 
 
+def test_features_that_taggers_gain_from():
+    lists, parts = [text.split() for text in DOCUMENTS], ("state", "before", "word", "after")
+    found = TokenEmbedder(SMALL, parts=parts, evidence="equal").transform(lists)
+    pooled = TextLDSVectorizer(SMALL, parts=parts, evidence="equal").transform(lists)
+    for matrix, row, text in zip(found, pooled, SMALL.embed(lists, parts=parts, evidence="equal"), strict=True):
+        np.testing.assert_array_equal(matrix, text.vectors)
+        np.testing.assert_allclose(row, text.vectors.mean(axis=0) if len(text) else 0, atol=1e-6)
+    assert not np.allclose(found[0], TokenEmbedder(SMALL, parts=parts).transform(lists)[0])
+
+
 @pytest.mark.parametrize("estimator", [TextLDSVectorizer, TokenEmbedder])
 @pytest.mark.parametrize(
     ("X", "message"),
@@ -206,6 +216,8 @@ def test_a_data_frame_is_not_a_column():
         (TextLDSVectorizer(SMALL, pooling="median"), "pooling='median' is not one of 'mean', 'max', 'sum'"),
         (TextLDSVectorizer(SMALL, parts="up"), "'up' is not one of"),
         (TextLDSVectorizer(SMALL, parts="right", method="filter"), "does not see"),
+        (TextLDSVectorizer(SMALL, evidence="loud"), "evidence='loud' is not one of 'model', 'equal'"),
+        (TokenEmbedder(SMALL, evidence="equal", method="exact"), "has no exact gains"),
         (TextLDSVectorizer(12), "a TextLDS or the path of a model folder, not int"),
         (TokenEmbedder(SMALL, form="tuples"), "form='tuples' is not one of 'arrays', 'dicts'"),
     ],
@@ -377,3 +389,11 @@ def test_without_scikit_learn(monkeypatch):
     monkeypatch.delitem(sys.modules, "textlds.integrations.sklearn")
     with pytest.raises(MissingExtraError, match=r"pip install 'textlds\[sklearn\]'"):
         __import__("textlds.integrations.sklearn")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_without_the_library_of_frames(monkeypatch, library):
+    embedder = TokenEmbedder(SMALL).set_output(transform=library)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingExtraError, match=rf"pip install 'textlds\[{library}\]'"):
+        embedder.transform([["aaa"]])

@@ -96,7 +96,16 @@ def test_sentences_that_another_component_has_found(tmp_path):
     np.testing.assert_allclose(found, np.concatenate(expected), atol=1e-6)
 
 
-@pytest.mark.parametrize("options", [{"parts": ["left", "word"]}, {"method": "filter"}, {"parts": "word"}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"parts": ["left", "word"]},
+        {"method": "filter"},
+        {"parts": "word"},
+        {"parts": ["before", "after"], "evidence": "equal"},
+    ],
+    ids=str,
+)
 def test_options_are_those_of_embed(path, options):
     doc = pipeline(path, **options)("aaa aab aac")
     (expected,) = world().embed([["aaa", "aab", "aac"]], **options)
@@ -168,6 +177,7 @@ def test_a_batch_that_fails_is_handed_to_the_error_handler(tmp_path):
         ({"assign": "all"}, "assign='all' is not one of 'extension', 'tensor', 'both'"),
         ({"parts": ["up"]}, "'up' is not one of 'state', 'left', 'word', 'right'"),
         ({"method": "guess"}, "method='guess' is not one of"),
+        ({"evidence": "loud"}, "evidence='loud' is not one of 'model', 'equal'"),
     ],
 )
 def test_wrong_options_are_told_at_once(path, config, message):
@@ -392,9 +402,20 @@ def test_the_vectors_are_not_trained(language):
     np.testing.assert_array_equal(found, expected.vectors)
 
 
+def test_options_of_the_layer_are_those_of_embed(language):
+    make, words = spacy.registry.architectures.get("textlds.Tok2Vec.v1"), ["aaa", "aab"]
+    options = {"parts": ["state", "before", "after"], "evidence": "equal"}
+    (layer,) = [node for node in make(language[0], 8, **options).walk() if node.name == "textlds"]
+    (found,) = layer.predict([Doc(spacy.blank("en").vocab, words=words)])
+    (expected,) = TextLDS.load(language[0]).embed([words], **options)
+    np.testing.assert_array_equal(found, expected.vectors)
+
+
 def test_wrong_options_of_the_layer(language):
     with pytest.raises(ArgumentError, match="'up' is not one of"):
         spacy.registry.architectures.get("textlds.Tok2Vec.v1")(language[0], 8, parts=["up"])
+    with pytest.raises(ArgumentError, match="'loud' is not one of"):
+        spacy.registry.architectures.get("textlds.Tok2Vec.v1")(language[0], 8, evidence="loud")
 
 
 def test_the_configuration_of_the_how_to(language, tmp_path):

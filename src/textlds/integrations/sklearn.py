@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 
 from textlds.errors import ArgumentError, MissingExtraError
 from textlds.integrations.models import ModelLike, open_model
+from textlds.integrations.pooling import Pooling, check_pooling, pooled
 from textlds.model.embedding import check_parts
 from textlds.model.engine import Method
+from textlds.model.evidence import Evidence, check_evidence
 from textlds.model.textlds import Parts, Text
 
 try:
@@ -30,9 +32,7 @@ except ImportError as _error:
     raise MissingExtraError("textlds.integrations.sklearn", "sklearn") from _error
 
 Array = NDArray[Any]
-Pooling = Literal["mean", "max", "sum"]
 TokenForm = Literal["arrays", "dicts"]
-_POOL: dict[str, Callable[..., Array]] = {"mean": np.mean, "max": np.max, "sum": np.sum}
 
 
 class _ModelTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -41,6 +41,7 @@ class _ModelTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
     model: ModelLike
     parts: Parts
     method: Method
+    evidence: Evidence
     threads: int | None
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -56,11 +57,12 @@ class _ModelTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _check(self) -> None:
         check_parts(self.parts, self.method)
+        check_evidence(self.evidence, self.method)
         open_model(self.model)
 
     def _vectors(self, texts: Iterable[Text]) -> Iterator[Array]:
-        model = open_model(self.model)
-        for text in model.embed(texts, method=self.method, parts=self.parts, threads=self.threads):
+        options: dict[str, Any] = {name: getattr(self, name) for name in ("parts", "method", "evidence", "threads")}
+        for text in open_model(self.model).embed(texts, **options):
             yield text.vectors
 
     def __sklearn_tags__(self) -> Any:
@@ -81,6 +83,7 @@ class TextLDSVectorizer(_ModelTransformer):
         pooling: ``"mean"``, ``"max"`` or ``"sum"`` over the tokens, dimension by dimension.
         parts: As for :meth:`~textlds.TextLDS.embed`.
         method: As for :meth:`~textlds.TextLDS.embed`.
+        evidence: As for :meth:`~textlds.TextLDS.embed`.
         threads: How many; all cores by default.
     """
 
@@ -91,12 +94,14 @@ class TextLDSVectorizer(_ModelTransformer):
         pooling: Pooling = "mean",
         parts: Parts = "state",
         method: Method = "smooth",
+        evidence: Evidence = "model",
         threads: int | None = None,
     ) -> None:
         self.model = model
         self.pooling = pooling
         self.parts = parts
         self.method = method
+        self.evidence = evidence
         self.threads = threads
 
     def transform(self, X: Iterable[Text]) -> Array:
@@ -106,15 +111,12 @@ class TextLDSVectorizer(_ModelTransformer):
             X: n strings, or lists of tokens: a list, an array, a column of a data frame, any iterable.
         """
         self._check()
-        pool = _POOL[self.pooling]
-        size = len(self.get_feature_names_out())
-        rows = [pool(v, axis=0) if len(v) else np.zeros(size, v.dtype) for v in self._vectors(_documents(X))]
-        return np.stack(rows) if rows else np.empty((0, size), np.float32)
+        rows = [pooled(vectors, self.pooling) for vectors in self._vectors(_documents(X))]
+        return np.stack(rows) if rows else np.empty((0, len(self.get_feature_names_out())), np.float32)
 
     def _check(self) -> None:
         super()._check()
-        if self.pooling not in _POOL:
-            raise ArgumentError(f"pooling={self.pooling!r} is not one of {', '.join(map(repr, _POOL))}.")
+        check_pooling(self.pooling)
 
 
 class TokenEmbedder(_ModelTransformer, auto_wrap_output_keys=None):  # type: ignore[call-arg]  # of TransformerMixin
@@ -128,6 +130,7 @@ class TokenEmbedder(_ModelTransformer, auto_wrap_output_keys=None):  # type: ign
         form: ``"arrays"``: a matrix a text; ``"dicts"``: a list of {name: number} a text, as crfsuite reads features.
         parts: As for :meth:`~textlds.TextLDS.embed`.
         method: As for :meth:`~textlds.TextLDS.embed`.
+        evidence: As for :meth:`~textlds.TextLDS.embed`.
         threads: How many; all cores by default.
     """
 
@@ -138,12 +141,14 @@ class TokenEmbedder(_ModelTransformer, auto_wrap_output_keys=None):  # type: ign
         form: TokenForm = "arrays",
         parts: Parts = ("left", "word", "right"),
         method: Method = "smooth",
+        evidence: Evidence = "model",
         threads: int | None = None,
     ) -> None:
         self.model = model
         self.form = form
         self.parts = parts
         self.method = method
+        self.evidence = evidence
         self.threads = threads
 
     def transform(self, X: Iterable[Sequence[str]]) -> list[Any]:
@@ -287,14 +292,18 @@ def _matrices(X: Sequence[Any]) -> list[Array]:
 
 
 def _pandas(vectors: Array, names: list[str]) -> Any:
-    import pandas
-
+    try:
+        import pandas
+    except ImportError as error:
+        raise MissingExtraError('set_output(transform="pandas")', "pandas") from error
     return pandas.DataFrame(vectors, columns=names)
 
 
 def _polars(vectors: Array, names: list[str]) -> Any:
-    import polars
-
+    try:
+        import polars
+    except ImportError as error:
+        raise MissingExtraError('set_output(transform="polars")', "polars") from error
     return polars.DataFrame(vectors, schema=names, orient="row")
 
 

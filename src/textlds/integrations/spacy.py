@@ -120,6 +120,7 @@ class TextLDSComponent(Pipe):
         model: The path of a model folder.
         parts: As for :meth:`~textlds.TextLDS.embed`.
         method: As for :meth:`~textlds.TextLDS.embed`.
+        evidence: As for :meth:`~textlds.TextLDS.embed`.
         assign: ``"extension"``: ``token._.textlds``, (d,) float32; ``"tensor"``: ``doc.tensor``, (tokens, d); or
             ``"both"``. White space gets zeros.
         threads: How many; all cores by default.
@@ -132,18 +133,16 @@ class TextLDSComponent(Pipe):
         *,
         parts: str | Sequence[str] = "state",
         method: str = "smooth",
+        evidence: str = "model",
         assign: str = "extension",
         threads: int | None = None,
     ) -> None:
-        from textlds.model.embedding import check_parts
-
         if assign not in get_args(Assign):
             raise ArgumentError(f"assign={assign!r} is not one of {', '.join(map(repr, get_args(Assign)))}.")
-        names = check_parts(parts, method)
         self.name = name
         self._stored = StoredModel(model)
         self._assign = assign
-        self._options: dict[str, Any] = {"parts": names, "method": method, "threads": threads}
+        self._options = {**embed_options(parts, method, evidence), "threads": threads}
         if not Token.has_extension(EXTENSION):
             Token.set_extension(EXTENSION, default=None)
 
@@ -197,13 +196,27 @@ class TextLDSComponent(Pipe):
 @Language.factory(
     "textlds",
     assigns=[f"token._.{EXTENSION}"],
-    default_config={"model": None, "parts": "state", "method": "smooth", "assign": "extension", "threads": None},
+    default_config={
+        "model": None,
+        "parts": "state",
+        "method": "smooth",
+        "evidence": "model",
+        "assign": "extension",
+        "threads": None,
+    },
 )
 def make_component(
-    nlp: Language, name: str, model: str | None, parts: str | list[str], method: str, assign: str, threads: int | None
+    nlp: Language,
+    name: str,
+    model: str | None,
+    parts: str | list[str],
+    method: str,
+    evidence: str,
+    assign: str,
+    threads: int | None,
 ) -> TextLDSComponent:
     """Make the component ``textlds`` for ``nlp.add_pipe``."""
-    return TextLDSComponent(name, model, parts=parts, method=method, assign=assign, threads=threads)
+    return TextLDSComponent(name, model, parts=parts, method=method, evidence=evidence, assign=assign, threads=threads)
 
 
 @registry.architectures("textlds.Tok2Vec.v1")  # type: ignore[untyped-decorator]
@@ -212,6 +225,7 @@ def tok2vec(
     width: int,
     parts: str | Sequence[str] = ("left", "word", "right"),
     method: str = "smooth",
+    evidence: str = "model",
     embed: Layer | None = None,
 ) -> Layer:
     """Make a token-to-vector layer of a model: its vectors, which stay as they are, and a maxout layer that is trained.
@@ -221,12 +235,11 @@ def tok2vec(
         width: Of the output.
         parts: As for :meth:`~textlds.TextLDS.embed`.
         method: As for :meth:`~textlds.TextLDS.embed`.
+        evidence: As for :meth:`~textlds.TextLDS.embed`.
         embed: Another layer from documents to arrays, such as ``spacy.MultiHashEmbed.v2``: its output is put beside the
             vectors.
     """
-    from textlds.model.embedding import check_parts
-
-    attrs = {"parts": list(check_parts(parts, method)), "method": method}
+    attrs = embed_options(parts, method, evidence)
     vectors: Layer = Model("textlds", _forward, shims=[StoredModel(model)], attrs=attrs)
     features = vectors if embed is None else concatenate(vectors, embed)
     layer: Layer = chain(features, with_array(Maxout(nO=width, nP=3, normalize=True, dropout=0.0)))
@@ -236,7 +249,7 @@ def tok2vec(
 
 def _forward(layer: Layer, docs: list[Doc], is_train: bool) -> tuple[list[Any], Any]:
     stored: Any = layer.shims[0]
-    found: list[Any] = doc_vectors(stored.model, docs, parts=layer.attrs["parts"], method=layer.attrs["method"])
+    found: list[Any] = doc_vectors(stored.model, docs, **layer.attrs)
     return [layer.ops.asarray2f(vectors) for vectors in found], _no_gradient
 
 
@@ -244,13 +257,19 @@ def _no_gradient(gradients: list[Any]) -> list[Any]:
     return []  # as other layers over documents: these have none
 
 
-def doc_vectors(
-    model: TextLDS, docs: Sequence[Doc], *, parts: Sequence[str], method: str, threads: int | None = None
-) -> list[Array]:
-    """Return a vector for every token of documents, (tokens, d) float32 each, with zeros for white space."""
+def embed_options(parts: str | Sequence[str], method: str, evidence: str) -> dict[str, Any]:
+    """Return options of :meth:`~textlds.TextLDS.embed`, checked, as they are stored with a layer."""
     from textlds.model.embedding import check_parts
+    from textlds.model.evidence import check_evidence
 
-    names, settings = check_parts(parts, method), model.vocabulary.settings
+    names = list(check_parts(parts, method))
+    check_evidence(evidence, method)
+    return {"parts": names, "method": method, "evidence": evidence}
+
+
+def doc_vectors(model: TextLDS, docs: Sequence[Doc], *, parts: Sequence[str], **options: Any) -> list[Array]:
+    """Return a vector for every token of documents, (tokens, d) float32 each, with zeros for white space."""
+    settings = model.vocabulary.settings
     places = [_sequences(doc, settings) for doc in docs]
     words = [[token.text for token in doc] for doc in docs]
     texts = [
@@ -258,10 +277,10 @@ def doc_vectors(
         for of_doc, sequences in zip(words, places, strict=True)
         for sequence in sequences
     ]
-    found = model.embed(texts, parts=names, method=method, threads=threads)  # type: ignore[arg-type]  # checked
+    found = model.embed(texts, parts=parts, **options)  # type: ignore[arg-type]  # checked
     result = []
     for of_doc, sequences in zip(words, places, strict=True):
-        vectors = np.zeros((len(of_doc), model.state_size * len(names)), np.float32)
+        vectors = np.zeros((len(of_doc), model.state_size * len(parts)), np.float32)
         for sequence in sequences:
             rows = np.array(sequence)
             vectors[rows[rows >= 0]] = next(found).vectors[rows >= 0]
