@@ -6,6 +6,10 @@ that ``except ValueError`` and ``except FileExistsError`` keep working as people
 
 from __future__ import annotations
 
+import errno
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors of the system that only writing can meet
+
 
 class TextLDSError(Exception):
     """The base of every error that textlds raises on purpose."""

@@ -28,7 +28,7 @@ from typing import IO, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from textlds.errors import FormatError, OutputExistsError
+from textlds.errors import NO_ROOM, FormatError, OutputExistsError
 
 CONFIG = "config.json"
 FORMAT_VERSION = 1
@@ -68,10 +68,11 @@ def new_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterator
     temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
     try:
         os.chmod(temporary, 0o777 & ~_umask())  # mkdtemp makes it private; a model is an ordinary folder
-        yield temporary
-        for file in temporary.rglob("*"):
-            _flush(file)
-        _flush(temporary)
+        with _named(target):
+            yield temporary
+            for file in temporary.rglob("*"):
+                _flush(file)
+            _flush(temporary)
         _take_place(temporary, target)
         _flush(target.parent)
     finally:
@@ -88,7 +89,7 @@ def new_file(path: str | os.PathLike[str], *, force: bool = False, text: bool = 
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
     temporary = Path(name)
     try:
-        with os.fdopen(handle, "w" if text else "wb", encoding="utf-8" if text else None) as file:
+        with _named(target), os.fdopen(handle, "w" if text else "wb", encoding="utf-8" if text else None) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -96,6 +97,17 @@ def new_file(path: str | os.PathLike[str], *, force: bool = False, text: bool = 
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _named(target: Path) -> Iterator[None]:
+    """Let an error of a full disk, which knows no file, name the output."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in NO_ROOM and error.filename is None:
+            error.filename = str(target)
+        raise
 
 
 def write_config(folder: Path, *, kind: str, content: Mapping[str, Any]) -> None:

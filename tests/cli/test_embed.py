@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from cli.runs import Run, make_lines, process
+from integrations.limits import files_up_to
 from textlds import load
 from textlds.cli import vector_files
 from textlds.cli.texts import open_texts, read_texts
@@ -142,6 +143,19 @@ def test_bad_input_leaves_no_file(run: Run, model: Path, text: Path, tmp_path: P
         assert "offset 8" in result.stderr
     assert sorted(os.listdir(tmp_path)) == ["bad.txt", "text.txt"]
     run("embed", model, tmp_path / "bad.txt", "-o", tmp_path / "v.npz", "--encoding-errors", "replace", "--quiet")
+
+
+@pytest.mark.parametrize("suffix", vector_files.FORMATS)
+def test_a_full_disk_is_told_with_the_file_and_loses_nothing(
+    run: Run, model: Path, text: Path, tmp_path: Path, suffix: str
+) -> None:
+    output = tmp_path / f"v{suffix}"
+    output.write_text("precious")
+    with files_up_to(200):
+        result = run("embed", model, text, "-o", output, "--force", "--quiet", code=1)
+    assert result.stderr == f"error: {output}: File too large. Free some room, or write elsewhere.\n"
+    assert output.read_text() == "precious"
+    assert sorted(os.listdir(tmp_path)) == ["text.txt", output.name]
 
 
 def test_parquet_without_pyarrow(run: Run, model: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from typing import Any, ParamSpec
 
 import typer
 
-from textlds.errors import TextLDSError
+from textlds.errors import NO_ROOM, TextLDSError
 
 P = ParamSpec("P")
 
@@ -44,7 +44,8 @@ def guarded(function: Callable[P, None]) -> Callable[P, None]:
             fail("out of memory. Lower the size of the task (state_size, vocab_size, memory), or use fewer threads.")
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
-            fail(f"{place}{error.strerror or error}.")
+            remedy = " Free some room, or write elsewhere." if error.errno in NO_ROOM else ""
+            fail(f"{place}{error.strerror or error}.{remedy}")
 
     return command
 

@@ -13,6 +13,7 @@ a third of a second to import, is imported where it is used.
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -348,7 +349,13 @@ def save_vectors(
     )
     nlp.meta["vectors"]["name"] = nlp.vocab.vectors.name
     with new_folder(path, force=force) as folder:
-        nlp.to_disk(folder)
+        try:
+            nlp.to_disk(folder)
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            # numpy tells of a full disk by numbers of items alone
+            raise OSError(errno.EIO, f"spaCy could not write the vectors ({error})", str(path)) from error
         # a mark of its own, so that it may be overwritten
         about = {"format": "textlds-spacy-vectors", "format_version": FORMAT_VERSION, "textlds_version": __version__}
         write_json(folder / CONFIG, {**about, "vectors": vectors, "state_size": table.vectors.shape[1], "files": {}})
