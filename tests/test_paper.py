@@ -137,12 +137,12 @@ def test_pos(run):
     from benchmarks.paper.pos import BEST
 
     cells = run("pos")["cells"]
-    local = ["word2vec", "SSID", "EM", "EM, state + word", BEST, "word2vec ± 1"]
+    local = ["word2vec", "SSID", "EM", "EM, left + word + right", BEST, "word2vec ± 1"]
     for bank in ("ewt", "ptb"):
         for column in local:
             for seed in (0, 1):
                 found = cells[f"{bank} / {column} / seed {seed}"]["figures"]["scores"]
-                assert set(found) == {"universal, 25", "universal, 128", "ptb, 25"}
+                assert set(found) == {"universal, 25", "ptb, 25"} | ({"universal, 128"} if seed == 0 else set())
                 assert found["universal, 25"]["test"]["all"] > 60
         # the words of this grammar have one tag each, and all of them stand in the training part
         lexical = cells[f"{bank} / Lex / seed 0"]["figures"]["scores"]["ptb"]["test"]

@@ -47,7 +47,7 @@ def test_every_page_is_built_and_in_the_menu(site: Path) -> None:
     assert menu is not None
     pages = [page.relative_to(ROOT / "docs").with_suffix(".html") for page in (ROOT / "docs").rglob("*.md")]
     assert len(pages) > 20
-    for page in [*pages, Path("changelog.html"), Path("contributing.html")]:
+    for page in [*pages, Path("changelog.html"), Path("contributing.html"), Path("figures.html")]:
         assert (site / page).is_file(), page
         assert f'href="{page.as_posix()}"' in menu[0], page
 
@@ -71,6 +71,14 @@ def test_the_reference_has_every_public_name(site: Path) -> None:
 def test_the_files_at_the_root_become_pages_with_links_that_lead_somewhere() -> None:
     text = tool("site_pages").for_site("[a](docs/notation.md#x), [b](CHANGELOG.md), [c](https://example.org/d.md)")
     assert text == "[a](notation.md#x), [b](changelog.md), [c](https://example.org/d.md)"
+
+
+def test_the_figures_of_the_readme_are_a_page(site: Path) -> None:
+    text = tool("site_pages").section("# a\n\n## Figures\n\n1\n\n### b\n\n2\n\n## Files\n\n3\n", "Figures")
+    assert text == "# Figures\n\n1\n\n### b\n\n2\n"
+    page = (site / "figures.html").read_text()
+    assert all(f"<code>{name}.py</code>" in page for name in ("counting", "learning", "inference"))
+    assert 'src="results/learning.png"' in page
 
 
 def test_the_pictures_are_those_of_the_script(tmp_path: Path) -> None:

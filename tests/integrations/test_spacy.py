@@ -488,10 +488,10 @@ def test_overwriting_and_failing(path, tmp_path):
     with pytest.raises(OutputExistsError, match="exists already"):
         save_vectors(path, tmp_path / "vectors")
     before = {f: f.read_bytes() for f in (tmp_path / "vectors").rglob("*") if f.is_file()}
-    with files_up_to(200), pytest.raises(OSError, match="File too large.*vectors'"):
+    with files_up_to(200), pytest.raises(OSError, match=r"File too large.*vectors'"):
         save_vectors(path, tmp_path / "vectors", force=True)
     large = random_model(0, V=500, h=200)  # its matrix is what does not fit, and numpy writes that
-    with files_up_to(300_000), pytest.raises(OSError, match="could not write the vectors.*vectors'"):
+    with files_up_to(300_000), pytest.raises(OSError, match=r"could not write the vectors.*vectors'"):
         save_vectors(large, tmp_path / "vectors", force=True)
     assert {f: f.read_bytes() for f in (tmp_path / "vectors").rglob("*") if f.is_file()} == before
     assert sorted(os.listdir(tmp_path)) == ["model", "vectors"]

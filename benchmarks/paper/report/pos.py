@@ -108,7 +108,8 @@ def _scores(
 ) -> list[float]:
     """Return the accuracies of a column, one a seed; none where no word is of that kind."""
     name = _name(column, tags, units)
-    found = [one["scores"][name][part][words] for one in figures(cells, f"{bank} / {column} / seed ")]
+    seeds = [one["scores"] for one in figures(cells, f"{bank} / {column} / seed ")]
+    found = [scores[name][part][words] for scores in seeds if name in scores]
     return [float(value) for value in found if value is not None]
 
 
