@@ -57,6 +57,7 @@ def test_spacy(run: Run, model: Path, tmp_path: Path) -> None:
     assert "exists already" in run("export", model, "-o", tmp_path / "vectors", "--format", "spacy", code=1).stderr
     run("export", model, "-o", tmp_path / "vectors", "--format", "spacy", "--force", "--quiet")
     assert spacy.load(tmp_path / "vectors").lang == "en"
+    assert "word vectors for spaCy" in run("info", tmp_path / "vectors").stdout
 
 
 def test_errors(run: Run, model: Path, counts: Path, tmp_path: Path) -> None:

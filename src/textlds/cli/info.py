@@ -119,7 +119,7 @@ def sentences(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """Return facts for a person to read."""
     kinds = {
         "model": "a model", "counts": "counts", "checkpoint": "the checkpoint of an interrupted fit",
-        "index": "an index of occurrences of words",
+        "index": "an index of occurrences of words", "spacy-vectors": "word vectors for spaCy",
     }  # fmt: skip
     lines = [("what", kinds.get(facts["kind"], facts["kind"])), ("where", facts["path"])]
     names = {
