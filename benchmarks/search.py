@@ -293,7 +293,7 @@ def page(results: dict[str, Any]) -> str:
         for name, found in results["libraries"].items():
             told = "; ".join(f"{row['milliseconds']:.2g} ms, {row['recall']:.3f}" for row in found["questions"])
             size = f"{found['bytes'] / 1e6:.0f} MB"
-            lines.append(f"| {name} | {found['vectors']:,} | {found['build seconds']:.0f} s | {size} | {told} |")
+            lines.append(f"| {name} | {found['vectors']:,} | {found['build seconds']:.1f} s | {size} | {told} |")
         lines.append("")
     if "commands" in results:
         found = results["commands"]
