@@ -1,9 +1,10 @@
 """Table 1: what the transition matrix does, in words, after EM and after subspace identification alone.
 
 How much structure the lists of words have is measured too, so that the paper's remark (none to speak of without EM) can
-be checked: by how often the words of a list share their most frequent tag in a treebank, and by how alike they are to
-word2vec, which knows nothing of the model. The paper shows six pairs, of its own choice it seems; here the strongest
-pairs are shown, and those whose words are most alike.
+be checked: by how much oftener than by chance a word of the second list of a pair follows one of the first in the text;
+by how often the words of a list share their most frequent tag in a treebank; and by how alike they are to word2vec,
+which knows nothing of the model. The paper shows six pairs, of its own choice it seems; here the strongest pairs are
+shown, and those whose words are most alike.
 """
 
 from __future__ import annotations
@@ -58,11 +59,14 @@ def _measure(model: textlds.TextLDS, judge: _Judge) -> dict[str, Any]:
     stays = np.abs(np.einsum("ji,ij->i", U, Vt))  # 1: A leads this state to itself, 0: to one unlike it
     known = transitions(params.A, params.C, model.vocabulary, h, WORDS, common=judge.rows(model.vocabulary))
     found = judge.structure([words for pair in known for words in (pair.source, pair.target)])
+    lifts = [judge.lift(pair.source, pair.target) for pair in known]
     alike = np.reshape(found["likenesses"], (-1, 2)).mean(axis=1)
     best = [int(i) for i in np.argsort(-alike, kind="stable") if i >= SHOWN][:SHOWN]
     shown = model.dynamics(h, words=WORDS)
     return {
         **found,
+        "lift": float(np.mean(lifts)),
+        "lifts": lifts,
         "stays": stays,
         "singular_values": strengths,
         "pairs": [
@@ -129,10 +133,22 @@ class _Judge:
             "likenesses": likeness,
         }
 
+    def lift(self, before: Sequence[str], after: Sequence[str]) -> float:
+        """Return log2 of how much oftener than by chance a word of ``after`` follows one of ``before``.
+
+        One pair of words is added to what was counted and to what is expected, so that rare words prove nothing.
+        """
+        counts = self._job.work.counts(self._job.corpus(*TEXTS))
+        earlier, later = (counts.vocabulary.ids(words) for words in (before, after))
+        follows = counts.lags[0].tocsr()  # [later, earlier]
+        expected = float(counts.unigrams[earlier].sum()) * float(counts.unigrams[later].sum()) / counts.tokens
+        return float(np.log2((float(follows[later][:, earlier].sum()) + 1) / (expected + 1)))
+
     def chance(self, n: int) -> dict[str, Any]:
-        """Return the structure of n lists of random words."""
+        """Return the structure of n lists of random words, and of the pairs that neighbours among them make."""
         vocabulary = self._job.work.counts(self._job.corpus(*TEXTS)).vocabulary
         rows, rng = self.rows(vocabulary), np.random.default_rng(0)
         picked = [rng.choice(rows, min(WORDS, len(rows)), replace=False) for _ in range(n)]
-        found = self.structure([[vocabulary.words[i] for i in some] for some in picked])
-        return {"purity": found["purity"], "likeness": found["likeness"]}
+        lists = [[vocabulary.words[i] for i in some] for some in picked]
+        found, lifts = self.structure(lists), list(map(self.lift, lists[::2], lists[1::2]))
+        return {"lift": float(np.mean(lifts)), "purity": found["purity"], "likeness": found["likeness"]}
