@@ -201,9 +201,11 @@ def test_similarity(run):
 
 def test_report(run, place, capsys):
     run("dynamics,pos,ner,likelihood,ablations,similarity")
+    capsys.readouterr()
+    run("dynamics,pos,ner,likelihood,ablations,similarity")
     printed = capsys.readouterr().out
     assert printed.count("(there already") == len(re.findall(r"^\w+ \d+/\d+: ", printed, re.MULTILINE)) > 50
-    page, html = ((place / "results" / f"paper.{kind}").read_text(encoding="utf-8") for kind in ("md", "html"))
+    page, html = ((place / "results" / name).read_text(encoding="utf-8") for name in ("paper.md", "paper/paper.html"))
     for name in ("dynamics", "pos", "ner", "likelihood", "ablations", "similarity"):
         content = json.loads((place / "results" / "paper" / f"{name}.json").read_text(encoding="utf-8"))
         assert f"## {content['title']}" in page

@@ -3,9 +3,9 @@
     python -m benchmarks.paper --data FOLDER [--only dynamics,pos,ner,likelihood,ablations,similarity]
 
 Reads unlabelled text and labelled corpora from wherever they are. Writes RESULTS/paper/STUDY.json (figures, settings,
-seeds, versions, checksums), the pictures, and the report made from them: RESULTS/paper.md and RESULTS/paper.html.
-Counts, models and vectors are kept in the work folder, finished cells in the results: a run that was stopped goes on
-where it was. A study whose data is not given is left out.
+seeds, versions, checksums), the pictures, and the report made from them: RESULTS/paper.md, and RESULTS/paper/paper.html
+with the pictures inside. Counts, models and vectors are kept in the work folder, finished cells in the results: a run
+that was stopped goes on where it was. A study whose data is not given is left out.
 
 --data is a folder with wikipedia/, reuters21578/, ud-english-ewt/, ptb-sample/, conll2003/, similarity/ in it; any of
 them can be given by its own option instead, such as the whole Penn Treebank by --ptb.
@@ -48,8 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{name}: left out, it needs {' and '.join(f'--{need}' for need in missing)}", file=sys.stderr)
             continue
         run_study(name, study, job, results, again=options.again)
-    page = write_report(results)
-    print(f"{page}, {page.with_suffix('.html')}")
+    print(*write_report(results), sep=", ")
     return len(left_out)
 
 

@@ -25,8 +25,12 @@ INTRO = (
 )
 
 
-def write_report(results: Path) -> Path:
-    """Write RESULTS/paper.md and RESULTS/paper.html from RESULTS/paper/*.json; return the former."""
+def write_report(results: Path) -> tuple[Path, Path]:
+    """Write the report from RESULTS/paper/*.json.
+
+    Returns:
+        RESULTS/paper.md and, with the pictures inside, RESULTS/paper/paper.html.
+    """
     folder = results / "paper"
     contents = {
         name: json.loads(path.read_text(encoding="utf-8"))
@@ -42,14 +46,17 @@ def write_report(results: Path) -> Path:
             done = Text(f"Not finished: {len(content['cells'])} cells so far. The same command goes on with it.")
             sections.append(Section(content["title"], [done]))
     sections.append(Section("Data and versions", _provenance(contents)))
-    page = results / "paper.md"
+    page, whole = (
+        results / "paper.md",
+        folder / "paper.html",
+    )  # not side by side: the site makes a paper.html of paper.md
     for path, text in (
         (page, to_markdown(TITLE, INTRO, sections, results)),
-        (page.with_suffix(".html"), to_html(TITLE, INTRO, sections)),
+        (whole, to_html(TITLE, INTRO, sections)),
     ):
         with new_file(path, force=True, text=True) as file:
             file.write(text)
-    return page
+    return page, whole
 
 
 def _costs(content: Mapping[str, Any]) -> list[Block]:
