@@ -46,10 +46,7 @@ def write_report(results: Path) -> tuple[Path, Path]:
             done = Text(f"Not finished: {len(content['cells'])} cells so far. The same command goes on with it.")
             sections.append(Section(content["title"], [done]))
     sections.append(Section("Data and versions", _provenance(contents)))
-    page, whole = (
-        results / "paper.md",
-        folder / "paper.html",
-    )  # not side by side: the site makes a paper.html of paper.md
+    page, whole = results / "paper.md", folder / "paper.html"  # the site makes a page paper.html of paper.md
     for path, text in (
         (page, to_markdown(TITLE, INTRO, sections, results)),
         (whole, to_html(TITLE, INTRO, sections)),

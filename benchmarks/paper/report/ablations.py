@@ -126,4 +126,4 @@ def _draw(path: Path, rows: Sequence[tuple[Any, Any]], base: Base, names: Sequen
         axes.set_yticks(range(len(rows)), labels, fontsize=8)
         axes.set(ylim=(len(rows) - 0.5, -0.5), xlabel=f"points against the base (triangles: beyond {LIMIT:g})")
         axes.grid(axis="y", visible=False)
-        figure.legend(fontsize=8, loc="outside upper center", ncols=len(names) + 1)
+        figure.legend(fontsize=8, loc="outside upper center", ncols=3)
