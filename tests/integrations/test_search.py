@@ -457,4 +457,4 @@ def test_memory_does_not_grow_with_the_text(tmp_path, monkeypatch):
         return found
 
     peak(1)
-    assert peak(200) - peak(20) < 0.1 * 180 * sum(map(len, lines))
+    assert peak(200) - peak(20) < 0.05 * 180 * sum(map(len, lines))

@@ -15,7 +15,7 @@ TITLE = "The paper's tables and figures"
 ORDER = ("dynamics", "pos", "ner", "likelihood", "ablations", "similarity")
 INTRO = (
     "Made by `python -m benchmarks.paper` from the JSON files in `paper/`, which hold all figures, settings, seeds, "
-    "versions and checksums; nothing here is written by hand. The paper is Belanger & Kakade, “A Linear Dynamical "
+    "versions and checksums; no measured figure is typed by hand. The paper is Belanger & Kakade, “A Linear Dynamical "
     "System Model for Text”, ICML 2015. Its figures stand beside ours where it has any; it learnt from a billion "
     "tokens of newswire and from the whole Penn Treebank, so that differences between columns are to be compared, not "
     "the columns themselves. ± is the standard deviation over seeds. Settings were chosen on development sets; the "
