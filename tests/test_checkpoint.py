@@ -43,7 +43,14 @@ def interrupt_at(iteration):
 
 def bits(model):
     params = model.params
-    arrays = [params.A, params.C, params.Q, *params.noise.arrays().values(), model.moments.smooth_smooth]
+    arrays = [
+        params.A,
+        params.C,
+        params.Q,
+        *params.noise.arrays().values(),
+        model.moments.smooth_smooth,
+        model.profiles,
+    ]
     return [array.tobytes() for array in arrays] + [model.history.log_likelihood, model.history.start]
 
 
@@ -94,21 +101,23 @@ def test_a_checkpoint_changes_nothing_and_a_finished_fit_can_be_had_again(counts
     assert seen == [7]  # nothing was done twice
 
 
-def test_the_sketch_is_not_made_again(counts, tmp_path, monkeypatch):
+def test_the_sketch_and_the_profiles_are_not_made_again(counts, tmp_path, monkeypatch):
     interrupted(counts, tmp_path / "work", 0, **OPTIONS)
-    monkeypatch.setattr(fitting_module, "sketch", lambda *_, **__: pytest.fail("the sketch was there"))
+    for name in ("sketch", "word_profiles"):
+        monkeypatch.setattr(fitting_module, name, lambda *_, **__: pytest.fail("it was there"))
     assert fit(counts, checkpoint=tmp_path / "work", resume=True, **OPTIONS).history.iterations == 7
 
 
-def test_interrupted_while_the_sketch_is_made(counts, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("what", "left"), [("word_profiles", ["job"]), ("sketch", ["job", "profiles"])])
+def test_interrupted_before_the_first_iteration(counts, tmp_path, monkeypatch, what, left):
     def fail(*_, **__):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(fitting_module, "sketch", fail)
+        patch.setattr(fitting_module, what, fail)
         with pytest.raises(KeyboardInterrupt):
             fit(counts, checkpoint=tmp_path / "work", **OPTIONS)
-    assert [path.name for path in (tmp_path / "work").iterdir()] == ["job"]
+    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == left
     assert bits(fit(counts, checkpoint=tmp_path / "work", resume=True, **OPTIONS)) == bits(fit(counts, **OPTIONS))
 
 
@@ -120,7 +129,7 @@ def test_interrupted_while_a_step_is_written(counts, tmp_path, monkeypatch, step
 
     def fail(path, *args, **kwargs):
         calls.append(path)
-        if len(calls) > 5:
+        if len(calls) > 6:
             raise OSError(28, "No space left on device")
         return original(path, *args, **kwargs)
 
@@ -128,7 +137,7 @@ def test_interrupted_while_a_step_is_written(counts, tmp_path, monkeypatch, step
         patch.setattr(checkpoint_module, step, fail)
         with pytest.raises(OSError, match="No space left"):
             fit(counts, checkpoint=tmp_path / "work", **OPTIONS)
-    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["job", "sketch", "step"]
+    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["job", "profiles", "sketch", "step"]
     assert bits(fit(counts, checkpoint=tmp_path / "work", resume=True, **OPTIONS)) == bits(fit(counts, **OPTIONS))
 
 
@@ -214,7 +223,7 @@ def test_arguments_that_are_refused_leave_no_folder_behind(counts, tmp_path, wro
     assert not (tmp_path / "work").exists()
 
 
-@pytest.mark.parametrize("part", ["job", "sketch", "step"])
+@pytest.mark.parametrize("part", ["job", "profiles", "sketch", "step"])
 def test_a_damaged_checkpoint_is_refused(counts, tmp_path, part):
     interrupted(counts, tmp_path / "work", 2, **OPTIONS)
     folder = tmp_path / "work" / part
@@ -241,7 +250,7 @@ def test_what_is_no_checkpoint_is_refused(counts, tmp_path):
 def test_a_folder_that_is_there_already_is_used_and_what_is_in_it_kept(counts, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     fit(counts, checkpoint=tmp_path, state_size=3, iterations=1)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["job", "notes.txt", "step"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["job", "notes.txt", "profiles", "step"]
 
 
 def test_a_checkpoint_can_be_discarded(tmp_path):

@@ -10,8 +10,9 @@ from model.worlds import CLASSES, SETTINGS, counts_of, grammar_text, markov_sent
 from oracles.synthetic import KINDS
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, CountsError, RankError
-from textlds.fitting import FitSettings, fit
+from textlds.fitting import fit
 from textlds.learn.em import em_steps, evaluate
+from textlds.learn.settings import FitSettings
 from textlds.learn.sketch import sketch
 from textlds.learn.ssid import random_start, subspace_identification
 from textlds.model.textlds import TextLDS
@@ -34,7 +35,7 @@ def wide():
 def bits(model):
     params = model.params
     arrays = [params.A, params.C, params.Q, *params.noise.arrays().values(), model.frequencies]
-    arrays += [model.moments.filt_filt, model.moments.smooth_filt, model.moments.smooth_smooth]
+    arrays += [model.moments.filt_filt, model.moments.smooth_filt, model.moments.smooth_smooth, model.profiles]
     return [array.tobytes() for array in arrays] + [model.history.log_likelihood, model.history.start]
 
 
@@ -295,8 +296,8 @@ def test_progress_is_reported_phase_by_phase(counts):
 
     recorder = Recorder()
     fit(counts, compression=20, polish=2, progress=recorder, **SMALL)
-    assert list(recorder.tasks) == ["Sketch", "Subspace", "EM", "Polish"]
-    for name in ("Sketch", "EM", "Polish"):
+    assert list(recorder.tasks) == ["Profiles", "Sketch", "Subspace", "EM", "Polish"]
+    for name in ("Profiles", "Sketch", "EM", "Polish"):
         total, done = recorder.tasks[name]
         assert done == total
     assert recorder.tasks["EM"][0] == 5

@@ -48,6 +48,14 @@ def test_trials_on_a_shared_sketch_can_be_made_again(counts):
         assert trial.log_likelihood == again.history.log_likelihood[-1]
 
 
+def test_the_best_model_is_the_fit_of_its_settings(counts):
+    grid = {"state_size": [2, 4], "pseudocount": [1.0, 5.0], "compression": [10], "iterations": [2]}
+    found = textlds.select(counts, grid, score=lambda m: float(np.abs(m.params.A).sum()))
+    again = textlds.fit(counts, **found.best.settings)
+    assert found.model.profiles.tobytes() == again.profiles.tobytes()
+    assert found.model.params.C.tobytes() == again.params.C.tobytes()
+
+
 def test_measures_that_cannot_rank(counts):
     grid = {"state_size": [2], "iterations": [1]}
     with pytest.raises(ArgumentError, match="cannot be ranked"):

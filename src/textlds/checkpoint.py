@@ -1,7 +1,8 @@
 """EM that was interrupted and goes on: a folder with the last finished iteration.
 
-The folder holds a job description (what is being fitted, with which settings), the sketch, written once, and the last
-step, replaced whole at each save. Going on from it gives the same bits as never having stopped.
+The folder holds a job description (what is being fitted, with which settings), the profiles of the words and the
+sketch, written once, and the last step, replaced whole at each save. Going on from it gives the same bits as never
+having stopped.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from textlds.lds.noise import NoiseKind, noise_from_arrays
 from textlds.lds.params import LDSParams
 from textlds.learn.sketch import Sketch
 from textlds.linalg.operators import DenseOperator
+from textlds.linalg.tall import Tall
 from textlds.linalg.types import Vector
 from textlds.model.history import History
 from textlds.moments import Moments
 from textlds.storage import new_folder, read_arrays, read_config, read_json, write_arrays, write_config, write_json
 
-_JOB, _SKETCH, _STEP = "job", "sketch", "step"
+_JOB, _SKETCH, _PROFILES, _STEP = "job", "sketch", "profiles", "step"
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,19 @@ class Checkpoint:
         arrays = read_arrays(self.path / _SKETCH / "arrays.safetensors")
         lags = [DenseOperator(np.array(arrays[f"M{k}"])) for k in range(1, len(arrays))]
         return Sketch(np.array(arrays["basis"]), Moments(lags, None, int(config["rank"]), threads=threads))
+
+    def save_profiles(self, profiles: Tall) -> None:
+        """Keep the profiles of the words."""
+        with new_folder(self.path / _PROFILES, force=True) as folder:
+            write_arrays(folder / "arrays.safetensors", {"profiles": profiles})
+            write_config(folder, kind="profiles", content={})
+
+    def load_profiles(self) -> Tall | None:
+        """Return the profiles of the words if they were finished."""
+        if not (self.path / _PROFILES).exists():
+            return None
+        read_config(self.path / _PROFILES, kind="profiles")
+        return np.array(read_arrays(self.path / _PROFILES / "arrays.safetensors")["profiles"])
 
     def save_step(self, step: SavedStep) -> None:
         """Replace the last step."""

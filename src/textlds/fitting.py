@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -14,84 +14,23 @@ from textlds._version import __version__
 from textlds.checkpoint import Checkpoint, SavedStep
 from textlds.counts.lagcounts import LagCounts
 from textlds.errors import ArgumentError
-from textlds.lds.noise import NOISE_KINDS, NoiseKind
+from textlds.lds.noise import NoiseKind
 from textlds.lds.params import LDSParams
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.lds.steady import steady_state
 from textlds.learn.em import FIRST_RELAXATION, EMStep, check_horizon, em_steps
+from textlds.learn.profiles import PRODUCTS, word_profiles
+from textlds.learn.settings import Acceleration, Compression, FitSettings, Start
 from textlds.learn.sketch import Sketch, lost_energy, products, sketch
 from textlds.learn.ssid import random_start, subspace_identification
+from textlds.linalg.tall import Tall
 from textlds.linalg.threads import check_threads, one_blas_thread
 from textlds.model.history import History
 from textlds.model.textlds import TextLDS
 from textlds.moments import Moments, Pseudocount, WordMoments, word_moments
 from textlds.progress import Progress, ProgressOption, resolve
 
-Start = Literal["subspace", "random"]
-Compression = Literal["auto", "none"] | int
-Acceleration = Literal["none", "overrelaxed"]
-
 _SAVE_EVERY = 15.0  # seconds between checkpoints
-
-
-@dataclass(frozen=True)
-class FitSettings:
-    """Everything that decides what a fit gives, besides the counts. See :func:`textlds.fit`."""
-
-    state_size: int = 200
-    iterations: int = 50
-    seed: int = 0
-    pseudocount: Pseudocount = "paper"
-    noise: NoiseKind = "full"
-    start: Start = "subspace"
-    ssid_horizon: int = 4
-    em_horizon: int = 7
-    ssid_output: Literal["first", "regression"] = "first"
-    ssid_covariance: Literal["matched", "paper"] = "matched"
-    ssid_whitened: bool = True
-    compression: Compression = "auto"
-    polish: int = 0
-    acceleration: Acceleration = "none"
-    tolerance: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name, least in (("state_size", 1), ("iterations", 0), ("seed", 0), ("em_horizon", 1), ("polish", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < least:
-                raise ArgumentError(f"{name}={value!r} must be a whole number of at least {least}.")
-        if not isinstance(self.ssid_whitened, bool):
-            raise ArgumentError(f"ssid_whitened={self.ssid_whitened!r} must be True or False.")
-        for name, options in _OPTIONS.items():
-            if getattr(self, name) not in options:
-                raise ArgumentError(f"{name}={getattr(self, name)!r} is not one of {', '.join(map(repr, options))}.")
-        if not isinstance(self.tolerance, int | float) or not self.tolerance >= 0:
-            raise ArgumentError(f"tolerance={self.tolerance!r} must be 0 or more.")
-        if self.compression not in ("auto", "none") and (
-            not isinstance(self.compression, int) or self.compression < self.state_size
-        ):
-            raise ArgumentError(
-                f"compression={self.compression!r} must be 'auto', 'none', or a whole number of at least "
-                f"state_size={self.state_size}."
-            )
-
-    def sketch_size(self, vocabulary: int) -> int | None:
-        """Return the number of dimensions of the sketch, or None to learn in the full space."""
-        if self.compression == "none":
-            return None
-        if self.compression != "auto":
-            return min(int(self.compression), vocabulary - 1)
-        size = 4 * self.state_size + 100
-        fits = self.noise in ("full", "spherical") and self.ssid_whitened and 2 * size <= vocabulary
-        return size if fits else None
-
-
-_OPTIONS: dict[str, Sequence[str]] = {
-    "noise": NOISE_KINDS,
-    "start": ("subspace", "random"),
-    "acceleration": ("none", "overrelaxed"),
-    "ssid_output": ("first", "regression"),
-    "ssid_covariance": ("matched", "paper"),
-}
 
 
 @dataclass(frozen=True)
@@ -210,10 +149,11 @@ class FitRun:
         *,
         words: WordMoments | None = None,
         sketched: Sketch | None = None,
+        profiles: Tall | None = None,
     ) -> None:
         self._counts, self._settings, self._callback = counts, settings, callback
         self._checkpoint: Checkpoint | None = None
-        self._sketched = sketched
+        self._sketched, self._profiles = sketched, profiles
         self._threads, self._progress = threads, progress
         self._began = self._saved_at = time.perf_counter()
         self._words = words or word_moments(
@@ -229,6 +169,7 @@ class FitRun:
         saved = checkpoint.load_step(self._root) if checkpoint else None
         if saved is not None:
             self._take_up(saved)
+        self._profile()
         phases = self._phases(polishing=saved is not None and saved.phase > 0)
         fresh = FIRST_RELAXATION if self._settings.acceleration == "overrelaxed" else 1.0
         first, done, relaxation = (saved.phase, saved.done, saved.relaxation) if saved else (0, 0, fresh)
@@ -261,6 +202,17 @@ class FitRun:
         sketched = self._sketch(size)
         phases = [_Phase(sketched.moments, settings.iterations, sketched)]
         return phases + [_Phase(self._words, settings.polish, None)] * (settings.polish > 0 or polishing)
+
+    def _profile(self) -> None:
+        if self._profiles is None and self._checkpoint:
+            self._profiles = self._checkpoint.load_profiles()
+        if self._profiles is None:
+            settings = self._settings
+            self._profiles = make_profiles(
+                self._words, settings.state_size, settings.seed, self._threads, self._progress
+            )  # fmt: skip
+            if self._checkpoint:
+                self._checkpoint.save_profiles(self._profiles)
 
     def _sketch(self, size: int) -> Sketch:
         if self._sketched is None and self._checkpoint:
@@ -365,7 +317,17 @@ class FitRun:
             seconds=list(self._history.seconds),
             settings=dict(self._history.settings),
         )
-        return TextLDS(step.params, self._counts.vocabulary, self._words.frequencies, moments, history=history)
+        return TextLDS(
+            step.params, self._counts.vocabulary, self._words.frequencies, moments,
+            profiles=self._profiles, history=history,
+        )  # fmt: skip
+
+
+def make_profiles(words: WordMoments, size: int, seed: int, threads: int, progress: Progress) -> Tall:
+    """Find the profiles of the words with a bar that shows how far it is."""
+    with progress.task("Profiles", PRODUCTS, "products") as task:
+        rng = np.random.default_rng([seed, 4])
+        return word_profiles(words.lags[0].counts, size, rng=rng, threads=threads, on_product=task.advance)
 
 
 def make_sketch(words: WordMoments, size: int, seed: int, threads: int, progress: Progress) -> Sketch:

@@ -118,6 +118,7 @@ class WordMoments(Moments):
         tokens: T.
     """
 
+    lags: Sequence[LagOperator]
     frequencies: Vector
     pseudocount: float
     tokens: float

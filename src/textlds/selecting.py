@@ -16,8 +16,10 @@ import numpy as np
 
 from textlds.counts.lagcounts import LagCounts
 from textlds.errors import ArgumentError
-from textlds.fitting import FitRun, FitSettings, FitStep, make_sketch
+from textlds.fitting import FitRun, FitStep, make_profiles, make_sketch
+from textlds.learn.settings import FitSettings
 from textlds.learn.sketch import Sketch
+from textlds.linalg.tall import Tall
 from textlds.linalg.threads import check_threads, one_blas_thread
 from textlds.model.textlds import Text, TextLDS
 from textlds.moments import word_moments
@@ -127,6 +129,7 @@ class _Search:
         self._counts, self._held_out, self._score = counts, held_out, score
         self._stops, self._names, self._threads = stops, names, threads
         self._silent: Progress = SilentProgress()
+        self._profiles: dict[int, Tall] = {}
         self.trials: list[Trial] = []
         self.best: tuple[float, TextLDS] | None = None
 
@@ -140,13 +143,20 @@ class _Search:
             if size is not None and size not in sketches:
                 sketches[size] = make_sketch(words, size, settings.seed, self._threads, self._silent)
             own = None if size is None else sketches[size]
+            if settings.state_size not in self._profiles:
+                self._profiles[settings.state_size] = make_profiles(
+                    words, settings.state_size, settings.seed, self._threads, self._silent
+                )
             began = time.perf_counter()
 
             def record(step: FitStep, settings: FitSettings = settings, began: float = began) -> None:
                 if step.iteration in self._stops:
                     self._record(step, settings, time.perf_counter() - began)
 
-            FitRun(counts, settings, record, self._threads, self._silent, words=words, sketched=own).run(None)
+            FitRun(
+                counts, settings, record, self._threads, self._silent,
+                words=words, sketched=own, profiles=self._profiles[settings.state_size],
+            ).run(None)  # fmt: skip
             advance(1, f"best so far {self.best[0]:.4f}" if self.best else "")
 
     def _record(self, step: FitStep, settings: FitSettings, seconds: float) -> None:

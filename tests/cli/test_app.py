@@ -17,7 +17,7 @@ import pytest
 from cli.runs import Run, process
 from textlds import __version__, pipeline
 from textlds.cli import _PANELS, count, fit, output, train
-from textlds.fitting import FitSettings
+from textlds.learn.settings import FitSettings
 
 COMMANDS = [name for names in _PANELS.values() for name in names]
 

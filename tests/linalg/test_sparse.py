@@ -82,6 +82,15 @@ def test_marginals_are_sums(dtype):
     np.testing.assert_array_equal(columns, matrix.toarray().sum(axis=0))
 
 
+def test_a_function_of_the_entries_goes_both_ways():
+    matrix = counts_matrix(6)
+    roots = SparseMatrix.from_scipy(matrix, threads=2).mapped(np.sqrt)
+    dense, rng = np.sqrt(matrix.toarray()), np.random.default_rng(1)
+    X, Y = rng.standard_normal((30, 20)), rng.standard_normal((40, 20))
+    np.testing.assert_allclose(roots.matmat(X), dense @ X, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(roots.rmatmat(Y), dense.T @ Y, rtol=1e-10, atol=1e-12)
+
+
 def test_transpose_is_that_of_the_twin():
     matrix = counts_matrix(3)
     M = SparseMatrix.from_scipy(matrix)

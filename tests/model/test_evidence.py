@@ -10,7 +10,8 @@ from textlds.corpus.settings import TextSettings
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError
 from textlds.fitting import fit
-from textlds.model.evidence import LEANING, MEMORY, equal_gains
+from textlds.model.evidence import LEANING, MEMORY, leaning
+from textlds.model.textlds import TextLDS
 
 TEXT = ["aaa", "aab", "zzz", "aac", "aaa", "aaa", "aah", "aad", "aab", "aab"]
 
@@ -24,26 +25,56 @@ def test_class_rows_are_the_rows_of_the_words_were_they_unknown():
     assert len(set(found)) == len(words)
 
 
-def test_gains_by_hand():
+def test_a_rare_word_leans_on_its_class():
     vocabulary = Vocabulary.from_words(["running", "Paris"], TextSettings())
     rng = np.random.default_rng(0)
-    gains, frequencies = rng.standard_normal((len(vocabulary), 3)), rng.dirichlet(np.ones(len(vocabulary)))
-    expected = np.empty_like(gains)
+    table, frequencies = rng.standard_normal((len(vocabulary), 3)), rng.dirichlet(np.ones(len(vocabulary)))
+    expected = np.empty_like(table)
     for row, word in enumerate(vocabulary.words):
-        g = gains[row].copy()
+        g = table[row].copy()
         if word in ("running", "Paris"):
             share = LEANING / (frequencies[row] * len(vocabulary) + LEANING)
-            g += share * gains[vocabulary.words.index({"running": "<unk:-ing>", "Paris": "<unk:Capital>"}[word])]
+            g += share * table[vocabulary.words.index({"running": "<unk:-ing>", "Paris": "<unk:Capital>"}[word])]
         expected[row] = g / np.linalg.norm(g)
-    expected -= sum(f * g for f, g in zip(frequencies, expected, strict=True))
-    np.testing.assert_allclose(equal_gains(gains, frequencies, vocabulary), expected, atol=1e-12)
+    np.testing.assert_allclose(leaning(table, frequencies, vocabulary), expected, atol=1e-12)
 
 
+def with_profiles(model, profiles):
+    return TextLDS(model.params, model.vocabulary, model.frequencies, model.moments, profiles=profiles)
+
+
+def gains_by_hand(model):
+    """k' of a model without profiles."""
+    mu, total = model.frequencies, 0.0
+    equal = leaning(model._engine("float64").gains, mu, model.vocabulary)
+    for f, e in zip(mu, equal, strict=True):
+        total = total + f * e
+    return equal - total
+
+
+def carried_by_hand(model, profiles):
+    """k' of a model with profiles: the least squares row by row, by QR of what the weights' roots scale."""
+    mu = model.frequencies
+    words = leaning(profiles.astype(float), mu, model.vocabulary)
+    centred = words - np.average(words, axis=0, weights=mu)
+    weights = mu**0.25  # each row's, so that its square counts with the weight μ^½
+    M = np.linalg.lstsq(weights[:, None] * centred, weights[:, None] * gains_by_hand(model), rcond=None)[0]
+    gains = centred @ M
+    gains /= np.linalg.norm(gains, axis=1, keepdims=True)
+    return gains - np.average(gains, axis=0, weights=mu)
+
+
+@pytest.mark.parametrize("profiled", [False, True])
 @pytest.mark.parametrize("method", ["smooth", "filter"])
-def test_states_are_those_of_the_forgetful_recursion(method):
+def test_states_are_those_of_the_forgetful_recursion(method, profiled):
     model = random_model(2, V=12, h=3)
+    every = gains_by_hand(model)
+    if profiled:
+        profiles = np.random.default_rng(5).standard_normal((12, 3)).astype(np.float32)
+        every = carried_by_hand(model, profiles)
+        model = with_profiles(model, profiles)
     plain = model._engine("float64")
-    gains = equal_gains(plain.gains, model.frequencies, model.vocabulary)[rows_of(model, TEXT)]
+    gains = every[rows_of(model, TEXT)]
     A, F = plain.system.A, MEMORY * plain.system.shrink[:, None] * plain.system.A
     filt = [gains[0]]
     for k in gains[1:]:
@@ -55,6 +86,34 @@ def test_states_are_those_of_the_forgetful_recursion(method):
     white = means @ model._space("float64", "equal").whitener("filter" if method == "filter" else "state")
     (found,) = model.embed([TEXT], method=method, evidence="equal", dtype="float64")
     np.testing.assert_allclose(found.vectors, white / np.linalg.norm(white, axis=1, keepdims=True), atol=1e-9)
+
+
+def test_profiles_are_the_parts_of_a_word_alone():
+    plain = random_model(2, V=12, h=3)
+    profiles = np.random.default_rng(5).standard_normal((12, 3)).astype(np.float32)
+    model = with_profiles(plain, profiles)
+    words = leaning(profiles.astype(float), model.frequencies, model.vocabulary)[rows_of(model, TEXT)]
+    (found,) = model.embed([TEXT], parts=("before", "word", "after"), evidence="equal")
+    before, word, after = np.split(found.vectors, 3, axis=1)
+    np.testing.assert_allclose(word, words, atol=1e-6)
+    np.testing.assert_allclose(before, np.vstack([np.zeros(3), words[:-1]]), atol=1e-6)
+    np.testing.assert_allclose(after, np.vstack([words[1:], np.zeros(3)]), atol=1e-6)
+    stream = model.stream(parts="word", evidence="equal")
+    np.testing.assert_allclose([stream.push(token) for token in TEXT], words, atol=1e-6)
+    for (mine,), (theirs,) in [
+        (model.embed([TEXT], parts="word"), plain.embed([TEXT], parts="word")),  # the paper's are what they were
+        (model.embed([TEXT]), plain.embed([TEXT])),
+    ]:
+        assert mine.vectors.tobytes() == theirs.vectors.tobytes()
+
+
+def test_profiles_with_empty_columns():
+    """A vocabulary smaller than h leaves columns of zeros, which say nothing."""
+    model = random_model(2, V=12, h=3)
+    profiles = np.random.default_rng(5).standard_normal((12, 3)).astype(np.float32)
+    profiles[:, 2] = 0
+    found = with_profiles(model, profiles)._engine("float64", "equal").gains
+    np.testing.assert_allclose(found, carried_by_hand(model, profiles), atol=1e-8)
 
 
 def test_vectors_are_whitened_over_the_training_text():

@@ -29,6 +29,7 @@ def bits(model):
         s.vectors.tobytes() for method in ("smooth", "exact") for s in model.embed(TEXTS, method=method, parts=parts)
     ]
     result += [s.vectors.tobytes() for s in model.embed(TEXTS, dtype="float64")]
+    result += [s.vectors.tobytes() for s in model.embed(TEXTS, parts=parts, evidence="equal")]
     result += [s.values.tobytes() for method in ("filter", "exact") for s in model.log_likelihood(TEXTS, method=method)]
     return [*result, repr(model.similar("aaa")), repr(model.dynamics()), repr(model.history)]
 
@@ -155,6 +156,22 @@ def test_arrays_too_many_or_too_few(saved):
     rewrite(saved, extra=None, Q=None)
     with pytest.raises(FormatError, match=r"holds \['A', 'C', 'filt_filt'.*\] instead of .*'Q'"):
         TextLDS.load(saved)
+
+
+def test_profiles_are_optional_but_must_fit(saved):
+    model = TextLDS.load(saved)
+    assert model.profiles is None  # made of parameters alone
+    right = np.random.default_rng(0).standard_normal(model.params.C.shape).astype(np.float32)
+    rewrite(saved, profiles=right)
+    assert TextLDS.load(saved).profiles.tobytes() == right.tobytes()
+    for wrong, message in [
+        (right[:-1], "profiles is float32.* instead of"),
+        (right.astype(np.float64), "profiles is float64.* instead of"),
+        (np.full_like(right, np.nan), "profiles holds values that are not finite"),
+    ]:
+        rewrite(saved, profiles=wrong)
+        with pytest.raises(FormatError, match=message):
+            TextLDS.load(saved)
 
 
 def test_frequencies_that_are_none(saved):

@@ -21,20 +21,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from textlds.lds.params import LDSParams
 from textlds.learn.asos import output_coefficients
 from textlds.learn.em import EMStep
 from textlds.linalg.operators import DenseOperator, Operator
-from textlds.linalg.threads import parallel_map
-from textlds.linalg.types import Matrix, Vector
+from textlds.linalg.tall import Tall, gram, orthonormal
 from textlds.moments import Moments
 
-Basis = NDArray[np.float32]
-
 _BASIS_LAGS = 2  # lags that the basis comes from
-_ROWS = 8192  # rows of a tall matrix that one thread handles at a time
 
 
 @dataclass(frozen=True)
@@ -46,7 +41,7 @@ class Sketch:
         moments: M_1..M_R.
     """
 
-    basis: Basis
+    basis: Tall
     moments: Moments
 
     @property
@@ -78,11 +73,11 @@ def sketch(
     """
     near = moments.lags[:_BASIS_LAGS]
     panel = rng.standard_normal((moments.size, size), dtype=np.float32)
-    basis = _orthonormal(_sample(near, panel, rng, on_product), moments.null, threads, passes=1)
-    basis = _orthonormal(_power(near, basis, on_product), moments.null, threads, passes=2)
+    basis = orthonormal(_sample(near, panel, rng, on_product), moments.null, threads, passes=1)
+    basis = orthonormal(_power(near, basis, on_product), moments.null, threads, passes=2)
     small = []
     for lag in moments.lags:
-        small.append(DenseOperator(_gram(basis, lag.matmat(basis), threads)))
+        small.append(DenseOperator(gram(basis, lag.matmat(basis), threads)))
         on_product()
     return Sketch(basis, Moments(small, None, moments.rank, threads=threads))
 
@@ -93,7 +88,7 @@ def products(lags: int) -> int:
 
 
 def lost_energy(
-    full: Moments, basis: Basis, step: EMStep, *, horizon: int, rng: np.random.Generator, probes: int = 16
+    full: Moments, basis: Tall, step: EMStep, *, horizon: int, rng: np.random.Generator, probes: int = 16
 ) -> float:
     """Estimate the share of ‖C‖² that lies outside the basis after one more EM iteration in the full space.
 
@@ -121,7 +116,7 @@ def lost_energy(
     return float(max(0.0, 1 - np.sum(inside**2) / np.sum(C**2)))
 
 
-def _sample(lags: Sequence[Operator], panel: Basis, rng: np.random.Generator, on_product: Callable[[], None]) -> Basis:
+def _sample(lags: Sequence[Operator], panel: Tall, rng: np.random.Generator, on_product: Callable[[], None]) -> Tall:
     """Return Σ_k Ψ_k Ω_k + Ψ_kᵀ Ω'_k, every Ω the same Gaussian panel with other random signs of its rows."""
     total = np.zeros_like(panel)
     for lag in lags:
@@ -132,7 +127,7 @@ def _sample(lags: Sequence[Operator], panel: Basis, rng: np.random.Generator, on
     return total
 
 
-def _power(lags: Sequence[Operator], basis: Basis, on_product: Callable[[], None]) -> Basis:
+def _power(lags: Sequence[Operator], basis: Tall, on_product: Callable[[], None]) -> Tall:
     """Return Σ_k (Ψ_k Ψ_kᵀ + Ψ_kᵀ Ψ_k) B."""
     total = np.zeros_like(basis)
     for lag in lags:
@@ -142,47 +137,3 @@ def _power(lags: Sequence[Operator], basis: Basis, on_product: Callable[[], None
             total += back(half)
             on_product()
     return total
-
-
-def _orthonormal(panel: Basis, null: Vector | None, threads: int, *, passes: int) -> Basis:
-    """Return an orthonormal basis of the panel's range, orthogonal to the null direction.
-
-    By the eigenvectors of its Gram matrix: two tall products a pass, where Householder QR would run at a fraction of
-    their speed. A second pass repairs what float32 lost in the first.
-    """
-    for _ in range(passes):
-        if null is not None:
-            direction = null.astype(np.float32)
-            panel -= np.outer(direction, direction @ panel)
-        values, vectors = np.linalg.eigh(_gram(panel, panel, threads))
-        values, vectors = values[::-1], vectors[:, ::-1]
-        kept = values > 1e-10 * values[0]
-        panel = _times(panel, (vectors[:, kept] / np.sqrt(values[kept])).astype(np.float32), threads)
-    return panel
-
-
-def _gram(left: Basis, right: Basis, threads: int) -> Matrix:
-    """Return leftᵀ right, summed in float64 over blocks of rows: the same bits for any number of threads."""
-
-    def block(start: int) -> Matrix:
-        rows = slice(start, start + _ROWS)
-        return left[rows].T @ right[rows]
-
-    total = np.zeros((left.shape[1], right.shape[1]))
-    starts = range(0, len(left), _ROWS)
-    for first in range(0, len(starts), threads):
-        for part in parallel_map(block, starts[first : first + threads], threads=threads):
-            total += part
-    return total
-
-
-def _times(tall: Basis, small: Basis, threads: int) -> Basis:
-    """Return tall · small."""
-    out = np.empty((len(tall), small.shape[1]), np.float32)
-
-    def block(start: int) -> None:
-        rows = slice(start, start + _ROWS)
-        np.matmul(tall[rows], small, out=out[rows])
-
-    parallel_map(block, range(0, len(tall), _ROWS), threads=threads)
-    return out

@@ -9,7 +9,8 @@ that no two threads ever write to the same row, and the result has the same bits
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -64,6 +65,12 @@ class SparseMatrix:
             indptr, indices, data = map(_readonly, _transpose(self.indptr, self.indices, self.data, self.columns))
             self._transpose.append(SparseMatrix(indptr, indices, data, self.shape[0], self.threads))
         return self._transpose[0]
+
+    def mapped(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> SparseMatrix:
+        """Return the matrix with a function applied to its entries; the places of the entries are shared."""
+        result, back = (replace(m, data=_readonly(function(m.data)), _transpose=[]) for m in (self, self.transpose()))
+        result._transpose.append(back)
+        return result
 
     def matmat(self, X: Panel) -> Panel:
         """Return M X, accumulated in the type of X. O(2 · entries · columns of X) flops."""

@@ -63,8 +63,10 @@ class TokenVectors:
 class EmbeddingSpace:
     """Turns posteriors into unit vectors."""
 
-    def __init__(self, engine: Engine, moments: PosteriorMoments, frequencies: Vector) -> None:
-        self._engine = engine
+    def __init__(
+        self, engine: Engine, moments: PosteriorMoments, frequencies: Vector, words: Matrix | None = None
+    ) -> None:
+        self._engine, self._given_words = engine, words
         system = engine.system
         filt, cross, smooth = moments.filt_filt, moments.smooth_filt, moments.smooth_smooth
         self._second_moments: dict[str, Matrix] = {
@@ -88,6 +90,8 @@ class EmbeddingSpace:
     @cached_property
     def words(self) -> Array:
         """The "word" part of every word, (V, h), each of length one (or zero for a word without a gain)."""
+        if self._given_words is not None:
+            return self._given_words.astype(self._engine.dtype)
         return on_sphere(self._engine.gains @ self.whitener("word"))
 
     def words_at(self, rows: NDArray[Any]) -> Array:

@@ -5,16 +5,24 @@ reason that a user of vectors would share (a rare word's is short because little
 neighbours repeat each other, so that the context is believed too much. ``evidence="equal"`` corrects both at inference,
 without another fit:
 
-    g(w) = k(w) + λ_w k(c(w))         a rare word leans on the class that it would be in, were it unknown
-    k'(w) = g(w) / |g(w)| − mean      every word speaks equally loud
-    φ' = ρ φ                          the context counts less
+    e(w) = k(w) + λ_w k(c(w)), scaled to length one       a rare word leans on the class that it would be in, if unknown
+    k'(w) = e(w) − mean                                   every word speaks equally loud
+    φ' = ρ φ                                              the context counts less
 
 λ_w = λ / (μ_w V + λ): a word as rare as the average type leans by λ / (1 + λ).
+
+A model that holds profiles of its words (:mod:`textlds.learn.profiles`) lets these speak: l(w), the profiles leaning in
+the same way, replace what the gains say, in the state's own coordinates, to which they are carried by least squares,
+
+    M = argmin Σ_w μ_w^½ |(l(w) − mean) M − (e(w) − mean)|²
+    k'(w) = (l(w) − mean) M, scaled to length one, − mean
+
+and the parts that are a word alone are l(w) itself.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -44,20 +52,41 @@ def check_evidence(evidence: str, method: str = "smooth") -> None:
         )
 
 
-def equal_gains(gains: Matrix, frequencies: Vector, vocabulary: Vocabulary) -> Matrix:
-    """Return k'(w) of every word, (V, h)."""
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What inference needs, in its own coordinates.
+
+    Attributes:
+        system: The steady-state filter and smoother.
+        gains: k(w), (V, h).
+        moments: Second moments of what they give.
+        words: The vector of a word alone, (V, h); None for its whitened gain.
+    """
+
+    system: CanonicalSystem
+    gains: Matrix
+    moments: PosteriorMoments
+    words: Matrix | None = None
+
+
+def leaning(table: Matrix, frequencies: Vector, vocabulary: Vocabulary) -> Matrix:
+    """Return the vector of every word with a share of its class's, scaled to length one, (V, h)."""
     classes = vocabulary.class_rows()
-    leaning = gains.copy()
     weights = LEANING / (frequencies[: len(classes)] * len(frequencies) + LEANING)
-    leaning[: len(classes)] += weights[:, None] * gains[classes]
-    equal = on_sphere(leaning)
-    return equal - frequencies @ equal  # as K m = 0: the average word says nothing
+    result = table.copy()
+    result[: len(classes)] += weights[:, None] * table[classes]
+    return on_sphere(result)
 
 
 def equal_evidence(
-    system: CanonicalSystem, gains: Matrix, C: Matrix, frequencies: Vector, vocabulary: Vocabulary
-) -> tuple[CanonicalSystem, Matrix, PosteriorMoments]:
-    """Return the system, the gains and the second moments in which every word counts the same.
+    system: CanonicalSystem,
+    gains: Matrix,
+    C: Matrix,
+    frequencies: Vector,
+    vocabulary: Vocabulary,
+    profiles: Matrix | None = None,
+) -> Prepared:
+    """Return what inference needs for every word to count the same.
 
     Args:
         system: The fitted one.
@@ -65,9 +94,26 @@ def equal_evidence(
         C: Output matrix in the coordinates of the system, (V, h).
         frequencies: μ, (V,).
         vocabulary: The words.
+        profiles: Of the words, (V, h).
     """
-    equal = equal_gains(gains, frequencies, vocabulary)
+    equal = _centred(leaning(gains, frequencies, vocabulary), frequencies)
+    words = None if profiles is None else leaning(profiles, frequencies, vocabulary)
+    if words is not None:
+        equal = _carried(_centred(words, frequencies), equal, frequencies)
     forgetful = replace(system, shrink=MEMORY * system.shrink)
     gain_C = (np.sqrt(frequencies)[:, None] * equal).T @ C
     gain_gain = (frequencies[:, None] * equal).T @ equal
-    return forgetful, equal, second_moments(forgetful, gain_C, gain_gain)
+    return Prepared(forgetful, equal, second_moments(forgetful, gain_C, gain_gain), words)
+
+
+def _centred(vectors: Matrix, frequencies: Vector) -> Matrix:
+    """Return the vectors minus their mean over the text: as K m = 0, the average word says nothing."""
+    return vectors - frequencies @ vectors
+
+
+def _carried(words: Matrix, goals: Matrix, frequencies: Vector) -> Matrix:
+    """Return the words' vectors carried to the goals by least squares, equal in length again."""
+    weighted = np.sqrt(frequencies)[:, None] * words
+    # normal equations; a vocabulary smaller than h leaves columns empty, which the least norm passes over
+    M = np.linalg.lstsq(weighted.T @ words, weighted.T @ goals, rcond=1e-12)[0]
+    return _centred(on_sphere(words @ M), frequencies)

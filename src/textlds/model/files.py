@@ -105,6 +105,8 @@ def _check_arrays(path: Path, arrays: Mapping[str, Array], noise: str, h: int, s
         expected["noise.M"] = ((h, h), "float64")
     elif noise != "bohning":
         expected["noise.d"] = ((size,) if noise == "diagonal" else (1,), "float64")
+    if "profiles" in arrays:  # a model made of parameters alone has none
+        expected["profiles"] = ((size, h), "float32")
     if set(arrays) != set(expected):
         raise FormatError(f"{path} holds {sorted(arrays)} instead of {sorted(expected)}.")
     for name, (shape, dtype) in expected.items():

@@ -2,46 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError
-from textlds.lds.canonical import CanonicalSystem, canonical_system
+from textlds.lds.canonical import canonical_system
 from textlds.lds.params import LDSParams
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.lds.steady import steady_state
 from textlds.linalg.threads import one_blas_thread
-from textlds.linalg.types import Matrix, Vector
+from textlds.linalg.types import Vector
 from textlds.model.embedding import EmbeddingSpace
 from textlds.model.engine import Engine
-from textlds.model.evidence import Evidence, equal_evidence
+from textlds.model.evidence import Evidence, Prepared, equal_evidence
 
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """What inference needs, in its own coordinates.
-
-    Attributes:
-        system: The steady-state filter and smoother.
-        gains: k(w), (V, h).
-        moments: Second moments of what they give.
-    """
-
-    system: CanonicalSystem
-    gains: Matrix
-    moments: PosteriorMoments
+Array = NDArray[Any]
 
 
 class Inference:
     """Engines and spaces by floating-point type and evidence."""
 
     def __init__(
-        self, params: LDSParams, vocabulary: Vocabulary, frequencies: Vector, moments: PosteriorMoments
+        self,
+        params: LDSParams,
+        vocabulary: Vocabulary,
+        frequencies: Vector,
+        moments: PosteriorMoments,
+        profiles: Array | None,
     ) -> None:
         self._params, self._vocabulary, self._frequencies, self._moments = params, vocabulary, frequencies, moments
+        self._profiles = profiles
         self._engines: dict[tuple[str, Evidence], Engine] = {}
         self._spaces: dict[tuple[str, Evidence], EmbeddingSpace] = {}
 
@@ -59,8 +54,8 @@ class Inference:
         if (dtype, evidence) not in self._spaces:
             engine = self.engine(dtype, evidence)
             with one_blas_thread():
-                moments = self._made(evidence).moments
-                self._spaces[dtype, evidence] = EmbeddingSpace(engine, moments, self._frequencies)
+                made = self._made(evidence)
+                self._spaces[dtype, evidence] = EmbeddingSpace(engine, made.moments, self._frequencies, made.words)
         return self._spaces[dtype, evidence]
 
     def _made(self, evidence: Evidence) -> Prepared:
@@ -78,4 +73,5 @@ class Inference:
         fitted = self._model
         with one_blas_thread():
             C = self._params.C @ np.linalg.inv(fitted.system.T)
-            return Prepared(*equal_evidence(fitted.system, fitted.gains, C, self._frequencies, self._vocabulary))
+            profiles = None if self._profiles is None else self._profiles.astype(np.float64)
+            return equal_evidence(fitted.system, fitted.gains, C, self._frequencies, self._vocabulary, profiles)

@@ -52,6 +52,7 @@ class TextLDS:
         vocabulary: The words, in the order of the rows of every word-sized array.
         frequencies: Smoothed frequency of each word, (V,).
         moments: Second moments of the posterior means over the corpus.
+        profiles: What stands beside each word, (V, h), which ``evidence="equal"`` goes by; or None.
         history: How the model was learnt.
         language: The calibrated language model, or None; see :meth:`calibrated`.
     """
@@ -63,6 +64,7 @@ class TextLDS:
         frequencies: Vector,
         moments: PosteriorMoments,
         *,
+        profiles: Array | None = None,
         history: History | None = None,
         tokenizer: Callable[[str], Sequence[str]] | None = None,
         language: LanguageModel | None = None,
@@ -73,11 +75,12 @@ class TextLDS:
         self.vocabulary = vocabulary
         self.frequencies = frequencies
         self.moments = moments
+        self.profiles = profiles
         self.history = history or History()
         self.language = language
         self._encoder = Encoder(vocabulary, tokenizer=tokenizer)
         stored = LDSParams(self._A, self._C, self._Q, self._noise)  # as in memory: C in float32
-        self._inference = Inference(stored, vocabulary, frequencies, moments)
+        self._inference = Inference(stored, vocabulary, frequencies, moments, profiles)
         self._word_terms: Vector | None = None
         self._predictor: Predictor | None = None
 
@@ -184,9 +187,7 @@ class TextLDS:
         """
         check_texts(texts)
         engine = self._engine("float32")
-        return surprisals(
-            self._language(engine), engine, self._encoder, texts, threads=check_threads(threads)
-        )  # fmt: skip
+        return surprisals(self._language(engine), engine, self._encoder, texts, threads=check_threads(threads))
 
     def perplexity(self, texts: Iterable[Text], *, threads: int | None = None) -> Perplexity:
         """Return the perplexity of texts: 2 to the mean surprisal of their tokens, boundary tokens among them.
@@ -300,6 +301,7 @@ class TextLDS:
             "filt_filt": self.moments.filt_filt,
             "smooth_filt": self.moments.smooth_filt,
             "smooth_smooth": self.moments.smooth_smooth,
+            **({} if self.profiles is None else {"profiles": self.profiles}),
             **{f"noise.{name}": array for name, array in self._noise.arrays().items()},
         }
         write_model(
@@ -323,7 +325,8 @@ class TextLDS:
         params = LDSParams(arrays["A"], arrays["C"], arrays["Q"], noise)
         moments = PosteriorMoments(arrays["filt_filt"], arrays["smooth_filt"], arrays["smooth_smooth"])
         return cls(
-            params, vocabulary, frequencies, moments, history=history, tokenizer=tokenizer, language=language
+            params, vocabulary, frequencies, moments,
+            profiles=arrays.get("profiles"), history=history, tokenizer=tokenizer, language=language,
         )  # fmt: skip
 
     def push_to_hub(
@@ -378,14 +381,14 @@ class TextLDS:
         return self._with(tokenizer=tokenizer)
 
     def _with(self, **changes: Any) -> TextLDS:
-        options = {"history": self.history, "tokenizer": self._encoder.tokenizer, "language": self.language, **changes}
+        kept = {name: getattr(self, name) for name in ("profiles", "history", "language")}
+        options = {**kept, "tokenizer": self._encoder.tokenizer, **changes}
         return TextLDS(self.params, self.vocabulary, self.frequencies, self.moments, **options)
 
     def _language(self, engine: Engine) -> Predictor:
         if self._predictor is None:
-            self._predictor = make_predictor(
-                self.language, engine, self.params.C, self.frequencies, self.history.settings
-            )  # fmt: skip
+            C, settings = self.params.C, self.history.settings
+            self._predictor = make_predictor(self.language, engine, C, self.frequencies, settings)
         return self._predictor
 
     def _engine(self, dtype: str, evidence: Evidence = "model") -> Engine:
