@@ -1,8 +1,7 @@
 """EM that was interrupted and goes on: a folder with the last finished iteration.
 
-The folder holds a job description (what is being fitted, with which settings), the profiles of the words and the
-sketch, written once, and the last step, replaced whole at each save. Going on from it gives the same bits as never
-having stopped.
+The folder holds a job description (what is being fitted, with which settings), the lexicon and the sketch, written
+once, and the last step, replaced whole at each save. Going on from it gives the same bits as never having stopped.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ import numpy as np
 from textlds.errors import ArgumentError, FormatError
 from textlds.lds.noise import NoiseKind, noise_from_arrays
 from textlds.lds.params import LDSParams
+from textlds.learn.lexicon import Lexicon
 from textlds.learn.sketch import Sketch
 from textlds.linalg.operators import DenseOperator
-from textlds.linalg.tall import Tall
 from textlds.linalg.types import Vector
 from textlds.model.history import History
 from textlds.moments import Moments
 from textlds.storage import new_folder, read_arrays, read_config, read_json, write_arrays, write_config, write_json
 
-_JOB, _SKETCH, _PROFILES, _STEP = "job", "sketch", "profiles", "step"
+_JOB, _LEXICON, _SKETCH, _STEP = "job", "lexicon", "sketch", "step"
 
 
 @dataclass(frozen=True)
@@ -88,18 +87,20 @@ class Checkpoint:
         lags = [DenseOperator(np.array(arrays[f"M{k}"])) for k in range(1, len(arrays))]
         return Sketch(np.array(arrays["basis"]), Moments(lags, None, int(config["rank"]), threads=threads))
 
-    def save_profiles(self, profiles: Tall) -> None:
-        """Keep the profiles of the words."""
-        with new_folder(self.path / _PROFILES, force=True) as folder:
-            write_arrays(folder / "arrays.safetensors", {"profiles": profiles})
-            write_config(folder, kind="profiles", content={})
+    def save_lexicon(self, lexicon: Lexicon) -> None:
+        """Keep what words are like by themselves."""
+        with new_folder(self.path / _LEXICON, force=True) as folder:
+            arrays = {"profiles": lexicon.profiles, "spelling": lexicon.spelling}
+            write_arrays(folder / "arrays.safetensors", arrays)
+            write_config(folder, kind="lexicon", content={})
 
-    def load_profiles(self) -> Tall | None:
-        """Return the profiles of the words if they were finished."""
-        if not (self.path / _PROFILES).exists():
+    def load_lexicon(self) -> Lexicon | None:
+        """Return the lexicon if it was finished."""
+        if not (self.path / _LEXICON).exists():
             return None
-        read_config(self.path / _PROFILES, kind="profiles")
-        return np.array(read_arrays(self.path / _PROFILES / "arrays.safetensors")["profiles"])
+        read_config(self.path / _LEXICON, kind="lexicon")
+        arrays = read_arrays(self.path / _LEXICON / "arrays.safetensors")
+        return Lexicon(np.array(arrays["profiles"]), np.array(arrays["spelling"]))
 
     def save_step(self, step: SavedStep) -> None:
         """Replace the last step."""

@@ -19,11 +19,10 @@ from textlds.lds.params import LDSParams
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.lds.steady import steady_state
 from textlds.learn.em import FIRST_RELAXATION, EMStep, check_horizon, em_steps
-from textlds.learn.profiles import PRODUCTS, word_profiles
+from textlds.learn.lexicon import Lexicon, make_lexicon
 from textlds.learn.settings import Acceleration, Compression, FitSettings, Start
 from textlds.learn.sketch import Sketch, lost_energy, products, sketch
 from textlds.learn.ssid import random_start, subspace_identification
-from textlds.linalg.tall import Tall
 from textlds.linalg.threads import check_threads, one_blas_thread
 from textlds.model.history import History
 from textlds.model.textlds import TextLDS
@@ -149,11 +148,11 @@ class FitRun:
         *,
         words: WordMoments | None = None,
         sketched: Sketch | None = None,
-        profiles: Tall | None = None,
+        lexicon: Lexicon | None = None,
     ) -> None:
         self._counts, self._settings, self._callback = counts, settings, callback
         self._checkpoint: Checkpoint | None = None
-        self._sketched, self._profiles = sketched, profiles
+        self._sketched, self._lexicon = sketched, lexicon
         self._threads, self._progress = threads, progress
         self._began = self._saved_at = time.perf_counter()
         self._words = words or word_moments(
@@ -169,7 +168,7 @@ class FitRun:
         saved = checkpoint.load_step(self._root) if checkpoint else None
         if saved is not None:
             self._take_up(saved)
-        self._profile()
+        self._make_lexicon()
         phases = self._phases(polishing=saved is not None and saved.phase > 0)
         fresh = FIRST_RELAXATION if self._settings.acceleration == "overrelaxed" else 1.0
         first, done, relaxation = (saved.phase, saved.done, saved.relaxation) if saved else (0, 0, fresh)
@@ -203,16 +202,16 @@ class FitRun:
         phases = [_Phase(sketched.moments, settings.iterations, sketched)]
         return phases + [_Phase(self._words, settings.polish, None)] * (settings.polish > 0 or polishing)
 
-    def _profile(self) -> None:
-        if self._profiles is None and self._checkpoint:
-            self._profiles = self._checkpoint.load_profiles()
-        if self._profiles is None:
-            settings = self._settings
-            self._profiles = make_profiles(
-                self._words, settings.state_size, settings.seed, self._threads, self._progress
+    def _make_lexicon(self) -> None:
+        if self._lexicon is None and self._checkpoint:
+            self._lexicon = self._checkpoint.load_lexicon()
+        if self._lexicon is None:
+            self._lexicon = make_lexicon(
+                self._counts, self._words.lags[0].counts, self._settings.state_size,
+                seed=self._settings.seed, threads=self._threads, progress=self._progress,
             )  # fmt: skip
             if self._checkpoint:
-                self._checkpoint.save_profiles(self._profiles)
+                self._checkpoint.save_lexicon(self._lexicon)
 
     def _sketch(self, size: int) -> Sketch:
         if self._sketched is None and self._checkpoint:
@@ -319,15 +318,8 @@ class FitRun:
         )
         return TextLDS(
             step.params, self._counts.vocabulary, self._words.frequencies, moments,
-            profiles=self._profiles, history=history,
+            lexicon=self._lexicon, history=history,
         )  # fmt: skip
-
-
-def make_profiles(words: WordMoments, size: int, seed: int, threads: int, progress: Progress) -> Tall:
-    """Find the profiles of the words with a bar that shows how far it is."""
-    with progress.task("Profiles", PRODUCTS, "products") as task:
-        rng = np.random.default_rng([seed, 4])
-        return word_profiles(words.lags[0].counts, size, rng=rng, threads=threads, on_product=task.advance)
 
 
 def make_sketch(words: WordMoments, size: int, seed: int, threads: int, progress: Progress) -> Sketch:

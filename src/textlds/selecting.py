@@ -16,10 +16,10 @@ import numpy as np
 
 from textlds.counts.lagcounts import LagCounts
 from textlds.errors import ArgumentError
-from textlds.fitting import FitRun, FitStep, make_profiles, make_sketch
+from textlds.fitting import FitRun, FitStep, make_sketch
+from textlds.learn.lexicon import Lexicon, make_lexicon
 from textlds.learn.settings import FitSettings
 from textlds.learn.sketch import Sketch
-from textlds.linalg.tall import Tall
 from textlds.linalg.threads import check_threads, one_blas_thread
 from textlds.model.textlds import Text, TextLDS
 from textlds.moments import word_moments
@@ -129,7 +129,7 @@ class _Search:
         self._counts, self._held_out, self._score = counts, held_out, score
         self._stops, self._names, self._threads = stops, names, threads
         self._silent: Progress = SilentProgress()
-        self._profiles: dict[int, Tall] = {}
+        self._lexicons: dict[int, Lexicon] = {}
         self.trials: list[Trial] = []
         self.best: tuple[float, TextLDS] | None = None
 
@@ -143,9 +143,10 @@ class _Search:
             if size is not None and size not in sketches:
                 sketches[size] = make_sketch(words, size, settings.seed, self._threads, self._silent)
             own = None if size is None else sketches[size]
-            if settings.state_size not in self._profiles:
-                self._profiles[settings.state_size] = make_profiles(
-                    words, settings.state_size, settings.seed, self._threads, self._silent
+            h = settings.state_size
+            if h not in self._lexicons:
+                self._lexicons[h] = make_lexicon(
+                    counts, words.lags[0].counts, h, seed=settings.seed, threads=self._threads, progress=self._silent
                 )
             began = time.perf_counter()
 
@@ -155,7 +156,7 @@ class _Search:
 
             FitRun(
                 counts, settings, record, self._threads, self._silent,
-                words=words, sketched=own, profiles=self._profiles[settings.state_size],
+                words=words, sketched=own, lexicon=self._lexicons[h],
             ).run(None)  # fmt: skip
             advance(1, f"best so far {self.best[0]:.4f}" if self.best else "")
 

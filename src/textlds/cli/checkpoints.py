@@ -11,7 +11,7 @@ from textlds.cli.output import say
 from textlds.errors import ArgumentError, OutputExistsError
 
 # A folder with anything else in it was not made here, and is not removed.
-_FIT = ("job", "profiles", "sketch", "step")
+_FIT = ("job", "lexicon", "sketch", "step")
 _OURS = frozenset({*_FIT, "counts", "counts.partial-work", "train.json"})
 
 

@@ -22,12 +22,17 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from textlds.corpus.encoding import EncodedText
+from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.linalg.psd import sqrt_and_inverse
 from textlds.linalg.types import Matrix, Vector
-from textlds.model.engine import Consumer, Engine, Index, Method, Posterior
-from textlds.model.kernels import NOTHING, unpack_on_sphere
+from textlds.model.engine import Consumer, Engine, Index, Method, Posterior, taken
+from textlds.model.kernels import unpack_on_sphere
+from textlds.model.sphere import on_sphere
+from textlds.model.unknown import Speller, UnknownWords
+from textlds.model.windows import flatten
 
 Array = NDArray[Any]
 Part = Literal["state", "left", "word", "right", "before", "after"]
@@ -64,9 +69,14 @@ class EmbeddingSpace:
     """Turns posteriors into unit vectors."""
 
     def __init__(
-        self, engine: Engine, moments: PosteriorMoments, frequencies: Vector, words: Matrix | None = None
+        self,
+        engine: Engine,
+        moments: PosteriorMoments,
+        frequencies: Vector,
+        words: Matrix | None = None,
+        speller: Speller | None = None,
     ) -> None:
-        self._engine, self._given_words = engine, words
+        self._engine, self._given_words, self._speller = engine, words, speller
         system = engine.system
         filt, cross, smooth = moments.filt_filt, moments.smooth_filt, moments.smooth_smooth
         self._second_moments: dict[str, Matrix] = {
@@ -94,14 +104,42 @@ class EmbeddingSpace:
             return self._given_words.astype(self._engine.dtype)
         return on_sphere(self._engine.gains @ self.whitener("word"))
 
-    def words_at(self, rows: NDArray[Any]) -> Array:
+    def words_at(self, rows: NDArray[Any], unknown: UnknownWords | None = None) -> Array:
         """Return the vectors of words by their rows; zeros for -1."""
-        vectors: Array = self.words[rows]
+        vectors = taken(self.words, rows, None if unknown is None else unknown.words)
         vectors[rows < 0] = 0
         return vectors
 
+    def evidence_of(self, token: str, vocabulary: Vocabulary) -> tuple[Array, Array]:
+        """Return the gain of one token and its vector as a word alone."""
+        row = vocabulary.id(token)
+        if self._speller is not None and row >= vocabulary.n_types and token != vocabulary.words[row]:
+            own = self._speller.vectors([token], self._engine.dtype)
+            return own.gains[0], own.words[0]
+        return self._engine.gains[row], self.words[row]
+
+    def embed(
+        self, window: Sequence[EncodedText], parts: Sequence[Part], method: Method, *, threads: int
+    ) -> tuple[Array, Index]:
+        """Return the vectors of all rows of texts, one after the other, and where each text begins."""
+        ids, starts, offsets = flatten(window)
+        unknown = None
+        if self._speller is not None:
+            ids, words = self._speller.read(window, ids, offsets)
+            unknown = self._speller.vectors(words, self._engine.dtype) if words else None
+        vectors = np.empty((len(ids), len(parts) * len(self._engine.A)), self._engine.dtype)
+        write = self.writer(parts, method, ids, starts, vectors, unknown)
+        self._engine.run(ids, starts, method, write, unknown=unknown, threads=threads)
+        return vectors, offsets
+
     def writer(
-        self, parts: Sequence[Part], method: Method, ids: NDArray[np.int32], starts: Index, out: Array
+        self,
+        parts: Sequence[Part],
+        method: Method,
+        ids: NDArray[np.int32],
+        starts: Index,
+        out: Array,
+        unknown: UnknownWords | None = None,
     ) -> Consumer:
         """Return a consumer of posteriors that writes the vectors of ``ids`` into ``out``, (n, parts · h).
 
@@ -111,6 +149,7 @@ class EmbeddingSpace:
             ids: Word rows of all sequences.
             starts: Where each sequence begins, with the total at the end.
             out: The vectors.
+            unknown: Those of words without a row.
         """
         h = len(self._engine.A)
         words = {part: _shifted(ids, starts, _SHIFTS[part]) for part in parts if part in _SHIFTS}
@@ -118,7 +157,7 @@ class EmbeddingSpace:
         def consume(posterior: Posterior, rows: Index, places: Index) -> None:
             for number, part in enumerate(parts):
                 if part in words:
-                    out[places, number * h : (number + 1) * h] = self.words_at(words[part][places])
+                    out[places, number * h : (number + 1) * h] = self.words_at(words[part][places], unknown)
                 else:
                     name = "filter" if part == "state" and method == "filter" else part
                     packed = part_means(posterior, part) @ self.whitener(name)
@@ -167,10 +206,3 @@ def check_parts(parts: str | Sequence[str], method: str) -> tuple[Part, ...]:
         if method == "filter" and name in names:
             raise ArgumentError(f"parts: {name!r} needs the words to the right, which method='filter' does not see.")
     return tuple(name for name in names if name in PARTS)
-
-
-def on_sphere(X: Array) -> Array:
-    """Scale every row to length one; one shorter than NOTHING becomes zero."""
-    norms = np.linalg.norm(X, axis=1, keepdims=True)
-    scaled: Array = np.where(norms > NOTHING, X / np.maximum(norms, X.dtype.type(NOTHING)), X.dtype.type(0))
-    return scaled

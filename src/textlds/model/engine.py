@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from textlds.lds.canonical import CanonicalSystem
 from textlds.lds.exact import ExactGains, exact_gains
 from textlds.linalg.threads import one_blas_thread, parallel_map
-from textlds.model.kernels import smooth_one
+from textlds.model.kernels import smooth_one, take_rows
 from textlds.model.packing import Packing, batches, pack, positions_within
+from textlds.model.unknown import UnknownWords
 
 Array = NDArray[Any]
 Index = NDArray[np.int64]
@@ -78,7 +79,14 @@ class Engine:
         return exact_gains(self.system)
 
     def run(
-        self, ids: NDArray[np.int32], starts: Index, method: Method, consume: Consumer, *, threads: int = 1
+        self,
+        ids: NDArray[np.int32],
+        starts: Index,
+        method: Method,
+        consume: Consumer,
+        *,
+        unknown: UnknownWords | None = None,
+        threads: int = 1,
     ) -> None:
         """Infer the posteriors of many sequences and hand them to ``consume``, a batch at a time.
 
@@ -88,13 +96,15 @@ class Engine:
             method: ``"smooth"``, ``"filter"`` or ``"exact"`` (smoothing with exact gains at the start of a sequence).
             consume: Called with a posterior, the packed rows that count, and the places in ``ids`` they belong to;
                 from several threads at once if ``threads`` > 1.
+            unknown: Vectors of words without a row, whose numbers go on from the rows.
             threads: How many batches are worked on at a time.
         """
+        extra = None if unknown is None else unknown.gains
         if len(ids) == 0:
             return
         if len(starts) == 2 and len(ids) <= 64 and method == "smooth":
             places = np.arange(len(ids), dtype=np.int64)
-            consume(self.one(ids), places, places)
+            consume(self.one(ids, extra), places, places)
             return
         first, last, keep_from, keep_to = self._pieces(starts, method)
 
@@ -102,22 +112,23 @@ class Engine:
             lengths = last[batch] - first[batch]
             packing = pack(lengths)
             places = np.repeat(first[batch], lengths) + positions_within(lengths)
-            posterior = self.batch(_scatter(ids[places], packing), packing, method)
+            posterior = self.batch(_scatter(ids[places], packing), packing, method, extra)
             kept = (places >= np.repeat(keep_from[batch], lengths)) & (places < np.repeat(keep_to[batch], lengths))
             consume(posterior, packing.rows[kept], places[kept])
 
         with one_blas_thread():
             parallel_map(work, batches(last - first, tokens=_BATCH_TOKENS), threads=threads)
 
-    def one(self, ids: NDArray[np.int32]) -> Posterior:
-        """Smooth one short sequence with the least delay."""
-        pred, filt, smooth = (np.empty((len(ids), len(self.A)), self.dtype) for _ in range(3))
-        smooth_one(ids, self.gains, self.A, self.AT, self.shrink, pred, filt, smooth)
+    def one(self, ids: NDArray[np.int32], extra: Array | None = None) -> Posterior:
+        """Smooth one short sequence with the least delay; ``extra`` holds the gains of words without a row."""
+        filt = taken(self.gains, ids, extra)  # k(w_t); becomes x̂_t in place
+        pred, smooth = np.empty_like(filt), np.empty_like(filt)
+        smooth_one(self.A, self.AT, self.shrink, pred, filt, smooth)
         return Posterior(pred, filt, smooth, np.arange(len(ids) + 1, dtype=np.int64))
 
-    def batch(self, ids: NDArray[np.int32], packing: Packing, method: Method) -> Posterior:
-        """Infer the posteriors of one packed batch."""
-        filt = self.gains[ids]  # k(w_t); becomes x̂_t in place
+    def batch(self, ids: NDArray[np.int32], packing: Packing, method: Method, extra: Array | None = None) -> Posterior:
+        """Infer the posteriors of one packed batch; ``extra`` holds the gains of words without a row."""
+        filt = taken(self.gains, ids, extra)  # k(w_t); becomes x̂_t in place
         pred = np.zeros_like(filt)
         exact = self.exact if method == "exact" else None
         self._filter(pred, filt, packing.steps, exact)
@@ -171,6 +182,16 @@ class Engine:
                 pieces.append((max(begin - self.overlap, a), min(end + self.overlap, b), begin, end))
         columns = np.array(pieces, np.int64).reshape(-1, 4).T
         return columns[0], columns[1], columns[2], columns[3]
+
+
+def taken(table: Array, rows: NDArray[Any], extra: Array | None) -> Array:
+    """Return rows of a table; those beyond its end are of ``extra``, which follows it."""
+    if extra is None:
+        some: Array = table[rows]
+        return some
+    out = np.empty((len(rows), table.shape[1]), table.dtype)
+    take_rows(table, extra, rows, out)
+    return out
 
 
 def sequence_starts(lengths: Sequence[int]) -> Index:

@@ -11,8 +11,9 @@ without another fit:
 
 λ_w = λ / (μ_w V + λ): a word as rare as the average type leans by λ / (1 + λ).
 
-A model that holds profiles of its words (:mod:`textlds.learn.profiles`) lets these speak: l(w), the profiles leaning in
-the same way, replace what the gains say, in the state's own coordinates, to which they are carried by least squares,
+A model with a lexicon (:mod:`textlds.learn.lexicon`) lets the profiles of its words speak instead of the gains. A rare
+word's leans on the one that its spelling foretells, and an unknown word has that alone; l(w) is what results. It is
+carried to the coordinates of the state by least squares,
 
     M = argmin Σ_w μ_w^½ |(l(w) − mean) M − (e(w) − mean)|²
     k'(w) = (l(w) − mean) M, scaled to length one, − mean
@@ -31,8 +32,10 @@ from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError
 from textlds.lds.canonical import CanonicalSystem
 from textlds.lds.second_moments import PosteriorMoments, second_moments
+from textlds.learn.lexicon import Lexicon
 from textlds.linalg.types import Matrix, Vector
-from textlds.model.embedding import on_sphere
+from textlds.model.sphere import on_sphere
+from textlds.model.unknown import Speller, spelt
 
 Evidence = Literal["model", "equal"]
 EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)
@@ -40,6 +43,8 @@ EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)
 # Chosen on the development sets of two treebanks; nothing depends on them sharply.
 LEANING = 2.5  # λ
 MEMORY = 0.7  # ρ
+
+_ROWS = 4096  # of a table that are worked on at a time
 
 
 def check_evidence(evidence: str, method: str = "smooth") -> None:
@@ -61,21 +66,30 @@ class Prepared:
         gains: k(w), (V, h).
         moments: Second moments of what they give.
         words: The vector of a word alone, (V, h); None for its whitened gain.
+        speller: Gives vectors to unknown words by their spelling; None where their class stands for them.
     """
 
     system: CanonicalSystem
     gains: Matrix
     moments: PosteriorMoments
     words: Matrix | None = None
+    speller: Speller | None = None
 
 
-def leaning(table: Matrix, frequencies: Vector, vocabulary: Vocabulary) -> Matrix:
-    """Return the vector of every word with a share of its class's, scaled to length one, (V, h)."""
-    classes = vocabulary.class_rows()
-    weights = LEANING / (frequencies[: len(classes)] * len(frequencies) + LEANING)
-    result = table.copy()
-    result[: len(classes)] += weights[:, None] * table[classes]
-    return on_sphere(result)
+def leaning(table: Matrix, onto: Matrix, frequencies: Vector) -> Matrix:
+    """Return the vectors of all words, those of rare ones leaning on others, scaled to length one.
+
+    Args:
+        table: Of all rows, (V, h).
+        onto: Of the known types, (n_types, h): what each leans on.
+        frequencies: μ, (V,).
+    """
+    weights = LEANING / (frequencies[: len(onto)] * len(frequencies) + LEANING)
+    result = table.astype(np.float64)
+    for start in range(0, len(onto), _ROWS):  # arrays of all words are large, and take longer to get than to fill
+        rows = slice(start, min(start + _ROWS, len(onto)))
+        result[rows] += weights[rows, None] * onto[rows]
+    return on_sphere(result, out=result)
 
 
 def equal_evidence(
@@ -84,7 +98,7 @@ def equal_evidence(
     C: Matrix,
     frequencies: Vector,
     vocabulary: Vocabulary,
-    profiles: Matrix | None = None,
+    lexicon: Lexicon | None = None,
 ) -> Prepared:
     """Return what inference needs for every word to count the same.
 
@@ -94,26 +108,41 @@ def equal_evidence(
         C: Output matrix in the coordinates of the system, (V, h).
         frequencies: μ, (V,).
         vocabulary: The words.
-        profiles: Of the words, (V, h).
+        lexicon: What words are like by themselves.
     """
-    equal = _centred(leaning(gains, frequencies, vocabulary), frequencies)
-    words = None if profiles is None else leaning(profiles, frequencies, vocabulary)
-    if words is not None:
-        equal = _carried(_centred(words, frequencies), equal, frequencies)
+    equal = leaning(gains, gains[vocabulary.class_rows()], frequencies)
+    equal -= frequencies @ equal  # as K m = 0: the average word says nothing
+    words = speller = None
+    if lexicon is not None:
+        words, speller, equal = _by_lexicon(lexicon, equal, frequencies, vocabulary)
     forgetful = replace(system, shrink=MEMORY * system.shrink)
-    gain_C = (np.sqrt(frequencies)[:, None] * equal).T @ C
-    gain_gain = (frequencies[:, None] * equal).T @ equal
-    return Prepared(forgetful, equal, second_moments(forgetful, gain_C, gain_gain), words)
+    gain_C = _weighted_product(equal, np.sqrt(frequencies), C)
+    gain_gain = _weighted_product(equal, frequencies, equal)
+    return Prepared(forgetful, equal, second_moments(forgetful, gain_C, gain_gain), words, speller)
 
 
-def _centred(vectors: Matrix, frequencies: Vector) -> Matrix:
-    """Return the vectors minus their mean over the text: as K m = 0, the average word says nothing."""
-    return vectors - frequencies @ vectors
-
-
-def _carried(words: Matrix, goals: Matrix, frequencies: Vector) -> Matrix:
-    """Return the words' vectors carried to the goals by least squares, equal in length again."""
-    weighted = np.sqrt(frequencies)[:, None] * words
+def _by_lexicon(
+    lexicon: Lexicon, goals: Matrix, frequencies: Vector, vocabulary: Vocabulary
+) -> tuple[Matrix, Speller, Matrix]:
+    """Return l(w), how to spell, and the gains that l(w) gives; the goals are overwritten."""
+    foretold = spelt(vocabulary.words[: vocabulary.n_types], lexicon.spelling, vocabulary)
+    words = leaning(lexicon.profiles, foretold, frequencies)
+    centre = frequencies @ words
+    centred, root = words - centre, np.sqrt(frequencies)
     # normal equations; a vocabulary smaller than h leaves columns empty, which the least norm passes over
-    M = np.linalg.lstsq(weighted.T @ words, weighted.T @ goals, rcond=1e-12)[0]
-    return _centred(on_sphere(words @ M), frequencies)
+    left, right = _weighted_product(centred, root, centred), _weighted_product(centred, root, goals)
+    M = np.linalg.lstsq(left, right, rcond=1e-12)[0]
+    gains = np.matmul(centred, M, out=goals)
+    on_sphere(gains, out=gains)
+    shift = frequencies @ gains
+    gains -= shift
+    return words, Speller(vocabulary, lexicon.spelling, M, centre, shift), gains
+
+
+def _weighted_product(X: Matrix, weights: Vector, Y: Matrix) -> Matrix:
+    """Return Xᵀ diag(weights) Y."""
+    total = np.zeros((X.shape[1], Y.shape[1]))
+    for start in range(0, len(X), _ROWS):
+        rows = slice(start, start + _ROWS)
+        total += (weights[rows, None] * X[rows]).T @ Y[rows]
+    return total

@@ -105,8 +105,9 @@ def _check_arrays(path: Path, arrays: Mapping[str, Array], noise: str, h: int, s
         expected["noise.M"] = ((h, h), "float64")
     elif noise != "bohning":
         expected["noise.d"] = ((size,) if noise == "diagonal" else (1,), "float64")
-    if "profiles" in arrays:  # a model made of parameters alone has none
-        expected["profiles"] = ((size, h), "float32")
+    if "profiles" in arrays:  # a model made of parameters alone has no lexicon
+        buckets = arrays["spelling"].shape[0] if "spelling" in arrays else 0
+        expected |= {"profiles": ((size, h), "float32"), "spelling": ((buckets, h), "float32")}
     if set(arrays) != set(expected):
         raise FormatError(f"{path} holds {sorted(arrays)} instead of {sorted(expected)}.")
     for name, (shape, dtype) in expected.items():
@@ -115,6 +116,8 @@ def _check_arrays(path: Path, arrays: Mapping[str, Array], noise: str, h: int, s
             raise FormatError(f"{path}: {name} is {array.dtype}{array.shape} instead of {dtype}{shape}.")
         if not np.isfinite(array).all():
             raise FormatError(f"{path}: {name} holds values that are not finite.")
+    if "spelling" in arrays and (buckets < 1 or buckets & (buckets - 1)):
+        raise FormatError(f"{path}: spelling has {buckets} rows, which is not a power of two.")
     if "noise.d" in arrays and not (arrays["noise.d"] > 0).all():
         raise FormatError(f"{path}: noise.d holds a variance that is not positive.")
     for name in ("Q", "filt_filt", "smooth_smooth"):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError
@@ -15,13 +13,12 @@ from textlds.lds.canonical import canonical_system
 from textlds.lds.params import LDSParams
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.lds.steady import steady_state
+from textlds.learn.lexicon import Lexicon
 from textlds.linalg.threads import one_blas_thread
 from textlds.linalg.types import Vector
 from textlds.model.embedding import EmbeddingSpace
 from textlds.model.engine import Engine
 from textlds.model.evidence import Evidence, Prepared, equal_evidence
-
-Array = NDArray[Any]
 
 
 class Inference:
@@ -33,10 +30,10 @@ class Inference:
         vocabulary: Vocabulary,
         frequencies: Vector,
         moments: PosteriorMoments,
-        profiles: Array | None,
+        lexicon: Lexicon | None,
     ) -> None:
         self._params, self._vocabulary, self._frequencies, self._moments = params, vocabulary, frequencies, moments
-        self._profiles = profiles
+        self._lexicon = lexicon
         self._engines: dict[tuple[str, Evidence], Engine] = {}
         self._spaces: dict[tuple[str, Evidence], EmbeddingSpace] = {}
 
@@ -55,7 +52,9 @@ class Inference:
             engine = self.engine(dtype, evidence)
             with one_blas_thread():
                 made = self._made(evidence)
-                self._spaces[dtype, evidence] = EmbeddingSpace(engine, made.moments, self._frequencies, made.words)
+                self._spaces[dtype, evidence] = EmbeddingSpace(
+                    engine, made.moments, self._frequencies, made.words, made.speller
+                )
         return self._spaces[dtype, evidence]
 
     def _made(self, evidence: Evidence) -> Prepared:
@@ -73,5 +72,4 @@ class Inference:
         fitted = self._model
         with one_blas_thread():
             C = self._params.C @ np.linalg.inv(fitted.system.T)
-            profiles = None if self._profiles is None else self._profiles.astype(np.float64)
-            return equal_evidence(fitted.system, fitted.gains, C, self._frequencies, self._vocabulary, profiles)
+            return equal_evidence(fitted.system, fitted.gains, C, self._frequencies, self._vocabulary, self._lexicon)

@@ -5,17 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from textlds.compiled import kernel_fma
-
-# A whitened mean is of length sqrt(h) on average. One this short is rounding: that of a word that was never seen, say.
-NOTHING = 1e-5
+from textlds.model.sphere import NOTHING
 
 
 @kernel_fma
-def smooth_one(ids, gains, A, AT, shrink, pred, filt, smooth):  # type: ignore[no-untyped-def]
+def take_rows(table, extra, rows, out):  # type: ignore[no-untyped-def]
+    """Copy rows of a table into ``out``; those beyond its end are of ``extra``, those before its beginning its last."""
+    n = len(table)
+    for i in range(len(rows)):
+        row = rows[i]
+        out[i] = extra[row - n] if row >= n else table[row]
+
+
+@kernel_fma
+def smooth_one(A, AT, shrink, pred, filt, smooth):  # type: ignore[no-untyped-def]
     """Filter and smooth one short sequence with as little delay as possible.
 
     The matrices stay in the cache and are read row by row: p += x_j · (row j of Aᵀ) needs no horizontal sums.
-    Fills pred, filt and smooth, each (n, h).
+    Fills pred, filt and smooth, each (n, h); filt holds k(w_t) before.
     """
     n, h = pred.shape
     for t in range(n):
@@ -23,9 +30,8 @@ def smooth_one(ids, gains, A, AT, shrink, pred, filt, smooth):  # type: ignore[n
         p[:] = 0
         if t > 0:
             _accumulate(AT, filt[t - 1], p)
-        k = gains[ids[t]]
         for i in range(h):
-            filt[t, i] = shrink[i] * p[i] + k[i]
+            filt[t, i] += shrink[i] * p[i]
     for i in range(h):
         smooth[n - 1, i] = filt[n - 1, i]
     correction = np.empty(h, pred.dtype)

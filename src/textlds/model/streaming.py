@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError
-from textlds.model.embedding import EmbeddingSpace, Part, on_sphere
+from textlds.model.embedding import EmbeddingSpace, Part
 from textlds.model.engine import Engine
+from textlds.model.sphere import on_sphere
 
 Array = NDArray[Any]
 
@@ -29,19 +30,18 @@ class TokenStream:
     def reset(self) -> None:
         """Forget everything: the next token begins a new text."""
         self._pred = np.zeros(len(self._engine.A), self._engine.dtype)
-        self._before = -1  # row of the word before
+        self._before = np.zeros_like(self._pred)  # the word before, by itself
 
     def push(self, token: str) -> Array:
         """Take one token and return its vector, (d,) float32."""
         if not isinstance(token, str):
             raise ArgumentError(f"{token!r:.100} is not a token; push one string at a time.")
-        word = self._vocabulary.id(token)
-        filt = self._engine.shrink * self._pred + self._engine.gains[word]
+        gain, word = self._space.evidence_of(token, self._vocabulary)
+        filt = self._engine.shrink * self._pred + gain
         vectors = []
         for part in self._parts:
             if part in ("word", "before"):
-                rows = np.array([word if part == "word" else self._before])
-                vectors.append(self._space.words_at(rows)[0])
+                vectors.append(word if part == "word" else self._before)
             else:
                 name, mean = ("filter", filt) if part == "state" else ("left", self._pred)
                 vectors.append(on_sphere((mean @ self._space.whitener(name))[None])[0])

@@ -16,9 +16,10 @@ from textlds.errors import ArgumentError
 from textlds.lds.noise import noise_from_arrays
 from textlds.lds.params import LDSParams
 from textlds.lds.second_moments import PosteriorMoments
+from textlds.learn.lexicon import Lexicon
 from textlds.linalg.threads import check_threads
 from textlds.linalg.types import Vector
-from textlds.model.embedding import EmbeddingSpace, Part, check_parts, on_sphere
+from textlds.model.embedding import EmbeddingSpace, Part, check_parts
 from textlds.model.embedding import TokenVectors as TokenVectors
 from textlds.model.engine import Engine, Method
 from textlds.model.evidence import Evidence, check_evidence
@@ -33,6 +34,7 @@ from textlds.model.language.reading import next_context, surprisals
 from textlds.model.language.results import NextWord, Perplexity, TokenSurprisals
 from textlds.model.posterior import SequencePosterior, sequence_posterior
 from textlds.model.scoring import Scores, TokenScores, score_writer
+from textlds.model.sphere import on_sphere
 from textlds.model.streaming import TokenStream
 from textlds.model.windows import Text as Text
 from textlds.model.windows import check_texts, flatten, visible, windows
@@ -52,7 +54,7 @@ class TextLDS:
         vocabulary: The words, in the order of the rows of every word-sized array.
         frequencies: Smoothed frequency of each word, (V,).
         moments: Second moments of the posterior means over the corpus.
-        profiles: What stands beside each word, (V, h), which ``evidence="equal"`` goes by; or None.
+        lexicon: What words are like by themselves, which ``evidence="equal"`` goes by; or None.
         history: How the model was learnt.
         language: The calibrated language model, or None; see :meth:`calibrated`.
     """
@@ -64,7 +66,7 @@ class TextLDS:
         frequencies: Vector,
         moments: PosteriorMoments,
         *,
-        profiles: Array | None = None,
+        lexicon: Lexicon | None = None,
         history: History | None = None,
         tokenizer: Callable[[str], Sequence[str]] | None = None,
         language: LanguageModel | None = None,
@@ -75,12 +77,12 @@ class TextLDS:
         self.vocabulary = vocabulary
         self.frequencies = frequencies
         self.moments = moments
-        self.profiles = profiles
+        self.lexicon = lexicon
         self.history = history or History()
         self.language = language
         self._encoder = Encoder(vocabulary, tokenizer=tokenizer)
         stored = LDSParams(self._A, self._C, self._Q, self._noise)  # as in memory: C in float32
-        self._inference = Inference(stored, vocabulary, frequencies, moments, profiles)
+        self._inference = Inference(stored, vocabulary, frequencies, moments, lexicon)
         self._word_terms: Vector | None = None
         self._predictor: Predictor | None = None
 
@@ -127,14 +129,12 @@ class TextLDS:
         names = check_parts(parts, method)
         check_evidence(evidence, method)
         check_texts(texts)
-        engine, space = self._engine(dtype, evidence), self._space(dtype, evidence)
+        space = self._space(dtype, evidence)
         threads = check_threads(threads)
 
         def generate() -> Iterator[TokenVectors]:
             for window in windows(self._encoder, texts):
-                ids, starts, offsets = flatten(window)
-                vectors = np.empty((len(ids), len(names) * self.state_size), engine.dtype)
-                engine.run(ids, starts, method, space.writer(names, method, ids, starts, vectors), threads=threads)
+                vectors, offsets = space.embed(window, names, method, threads=threads)
                 for text, offset in zip(window, offsets, strict=True):
                     yield TokenVectors(text.tokens, visible(vectors, text, offset))
 
@@ -301,7 +301,7 @@ class TextLDS:
             "filt_filt": self.moments.filt_filt,
             "smooth_filt": self.moments.smooth_filt,
             "smooth_smooth": self.moments.smooth_smooth,
-            **({} if self.profiles is None else {"profiles": self.profiles}),
+            **({} if self.lexicon is None else vars(self.lexicon)),
             **{f"noise.{name}": array for name, array in self._noise.arrays().items()},
         }
         write_model(
@@ -324,9 +324,10 @@ class TextLDS:
         noise = noise_from_arrays(kind, noise_arrays, np.sqrt(frequencies))
         params = LDSParams(arrays["A"], arrays["C"], arrays["Q"], noise)
         moments = PosteriorMoments(arrays["filt_filt"], arrays["smooth_filt"], arrays["smooth_smooth"])
+        lexicon = Lexicon(arrays["profiles"], arrays["spelling"]) if "profiles" in arrays else None
         return cls(
             params, vocabulary, frequencies, moments,
-            profiles=arrays.get("profiles"), history=history, tokenizer=tokenizer, language=language,
+            lexicon=lexicon, history=history, tokenizer=tokenizer, language=language,
         )  # fmt: skip
 
     def push_to_hub(
@@ -381,7 +382,7 @@ class TextLDS:
         return self._with(tokenizer=tokenizer)
 
     def _with(self, **changes: Any) -> TextLDS:
-        kept = {name: getattr(self, name) for name in ("profiles", "history", "language")}
+        kept = {name: getattr(self, name) for name in ("lexicon", "history", "language")}
         options = {**kept, "tokenizer": self._encoder.tokenizer, **changes}
         return TextLDS(self.params, self.vocabulary, self.frequencies, self.moments, **options)
 

@@ -41,7 +41,7 @@ def windows(encoder: Encoder, texts: Iterable[Text]) -> Iterator[list[EncodedTex
         yield encoder.encode_many(window)
 
 
-def flatten(window: list[EncodedText]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+def flatten(window: Sequence[EncodedText]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
     """Return all ids, where each sequence starts (with the total at the end), and where each text starts."""
     offsets = sequence_starts([len(text.ids) for text in window])
     ids = np.concatenate([text.ids for text in window])

@@ -1,0 +1,20 @@
+"""Vectors of length one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+# A whitened mean is of length sqrt(h) on average. One this short is rounding: that of a word that was never seen, say.
+NOTHING = 1e-5
+
+
+def on_sphere(X: Array, *, out: Array | None = None) -> Array:
+    """Scale every row to length one; one shorter than NOTHING becomes zero. ``out`` may be X itself."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
+    scaled: Array = np.divide(X, np.where(lengths > NOTHING, lengths, X.dtype.type(np.inf))[:, None], out=out)
+    return scaled
