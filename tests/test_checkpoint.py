@@ -49,7 +49,8 @@ def bits(model):
         params.Q,
         *params.noise.arrays().values(),
         model.moments.smooth_smooth,
-        model.profiles,
+        model.lexicon.profiles,
+        model.lexicon.spelling,
     ]
     return [array.tobytes() for array in arrays] + [model.history.log_likelihood, model.history.start]
 
@@ -101,14 +102,14 @@ def test_a_checkpoint_changes_nothing_and_a_finished_fit_can_be_had_again(counts
     assert seen == [7]  # nothing was done twice
 
 
-def test_the_sketch_and_the_profiles_are_not_made_again(counts, tmp_path, monkeypatch):
+def test_the_sketch_and_the_lexicon_are_not_made_again(counts, tmp_path, monkeypatch):
     interrupted(counts, tmp_path / "work", 0, **OPTIONS)
-    for name in ("sketch", "word_profiles"):
+    for name in ("sketch", "make_lexicon"):
         monkeypatch.setattr(fitting_module, name, lambda *_, **__: pytest.fail("it was there"))
     assert fit(counts, checkpoint=tmp_path / "work", resume=True, **OPTIONS).history.iterations == 7
 
 
-@pytest.mark.parametrize(("what", "left"), [("word_profiles", ["job"]), ("sketch", ["job", "profiles"])])
+@pytest.mark.parametrize(("what", "left"), [("make_lexicon", ["job"]), ("sketch", ["job", "lexicon"])])
 def test_interrupted_before_the_first_iteration(counts, tmp_path, monkeypatch, what, left):
     def fail(*_, **__):
         raise KeyboardInterrupt
@@ -137,7 +138,7 @@ def test_interrupted_while_a_step_is_written(counts, tmp_path, monkeypatch, step
         patch.setattr(checkpoint_module, step, fail)
         with pytest.raises(OSError, match="No space left"):
             fit(counts, checkpoint=tmp_path / "work", **OPTIONS)
-    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["job", "profiles", "sketch", "step"]
+    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["job", "lexicon", "sketch", "step"]
     assert bits(fit(counts, checkpoint=tmp_path / "work", resume=True, **OPTIONS)) == bits(fit(counts, **OPTIONS))
 
 
@@ -223,7 +224,7 @@ def test_arguments_that_are_refused_leave_no_folder_behind(counts, tmp_path, wro
     assert not (tmp_path / "work").exists()
 
 
-@pytest.mark.parametrize("part", ["job", "profiles", "sketch", "step"])
+@pytest.mark.parametrize("part", ["job", "lexicon", "sketch", "step"])
 def test_a_damaged_checkpoint_is_refused(counts, tmp_path, part):
     interrupted(counts, tmp_path / "work", 2, **OPTIONS)
     folder = tmp_path / "work" / part
@@ -250,7 +251,7 @@ def test_what_is_no_checkpoint_is_refused(counts, tmp_path):
 def test_a_folder_that_is_there_already_is_used_and_what_is_in_it_kept(counts, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     fit(counts, checkpoint=tmp_path, state_size=3, iterations=1)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["job", "notes.txt", "profiles", "step"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["job", "lexicon", "notes.txt", "step"]
 
 
 def test_a_checkpoint_can_be_discarded(tmp_path):

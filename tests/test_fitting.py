@@ -35,7 +35,8 @@ def wide():
 def bits(model):
     params = model.params
     arrays = [params.A, params.C, params.Q, *params.noise.arrays().values(), model.frequencies]
-    arrays += [model.moments.filt_filt, model.moments.smooth_filt, model.moments.smooth_smooth, model.profiles]
+    arrays += [model.moments.filt_filt, model.moments.smooth_filt, model.moments.smooth_smooth]
+    arrays += [model.lexicon.profiles, model.lexicon.spelling]
     return [array.tobytes() for array in arrays] + [model.history.log_likelihood, model.history.start]
 
 
@@ -296,8 +297,8 @@ def test_progress_is_reported_phase_by_phase(counts):
 
     recorder = Recorder()
     fit(counts, compression=20, polish=2, progress=recorder, **SMALL)
-    assert list(recorder.tasks) == ["Profiles", "Sketch", "Subspace", "EM", "Polish"]
-    for name in ("Profiles", "Sketch", "EM", "Polish"):
+    assert list(recorder.tasks) == ["Words", "Sketch", "Subspace", "EM", "Polish"]
+    for name in ("Words", "Sketch", "EM", "Polish"):
         total, done = recorder.tasks[name]
         assert done == total
     assert recorder.tasks["EM"][0] == 5

@@ -52,7 +52,7 @@ def test_the_best_model_is_the_fit_of_its_settings(counts):
     grid = {"state_size": [2, 4], "pseudocount": [1.0, 5.0], "compression": [10], "iterations": [2]}
     found = textlds.select(counts, grid, score=lambda m: float(np.abs(m.params.A).sum()))
     again = textlds.fit(counts, **found.best.settings)
-    assert found.model.profiles.tobytes() == again.profiles.tobytes()
+    assert found.model.lexicon.profiles.tobytes() == again.lexicon.profiles.tobytes()
     assert found.model.params.C.tobytes() == again.params.C.tobytes()
 
 

@@ -37,6 +37,7 @@ class Row:
         method: Of inference.
         evidence: Of inference.
         running: Sentences are read as one text.
+        lexicon: Whether words are known by their profiles and spelling where all count the same.
     """
 
     group: str
@@ -47,6 +48,7 @@ class Row:
     method: Method = "smooth"
     evidence: Evidence = "model"
     running: bool = False
+    lexicon: bool = True
 
 
 def rows(job: Job) -> list[Row]:
@@ -76,6 +78,7 @@ def rows(job: Job) -> list[Row]:
         ),
         *(Row("inference", method, method=method) for method in _METHODS),
         Row("inference", "equal evidence", evidence="equal"),
+        Row("inference", "equal evidence, by the fitted gains", evidence="equal", lexicon=False),
     ]
     return [row for row in found if not _is_base(row, base, job)]
 
@@ -108,12 +111,17 @@ def _cell(job: Job, scores: Mapping[Any, TaggingScore], row: Row) -> Cell:
         "group": row.group, "name": row.name, "fit": fit, "count": corpus.count, "tokens": corpus.tokens,
         "method": row.method, "evidence": row.evidence, "running": row.running, "classifier": scores["ewt"].settings,
     }  # fmt: skip
+    if row.evidence != "model":
+        asked["words"] = settings.WORDS if row.lexicon else "gains"
 
     def measure() -> dict[str, Any]:
         # models of ablations are made once and looked at once: not worth a place on disk
         model = textlds.fit(job.work.counts(corpus), threads=job.threads, **fit)
+        history = model.history
+        if not row.lexicon:
+            model = textlds.TextLDS(model.params, model.vocabulary, model.frequencies, model.moments)
         return {
-            "log_likelihood": model.history.log_likelihood[-1] if model.history.log_likelihood else model.history.start,
+            "log_likelihood": history.log_likelihood[-1] if history.log_likelihood else history.start,
             **{
                 f"{bank}, {' + '.join(parts)}": _accuracy(model, score, parts, row, job)
                 for bank, score in scores.items()

@@ -29,11 +29,14 @@ from textlds.evaluation.measures import entity_f1, randomisation_test
 TITLE = "Named entities (Table 3)"
 NEEDS = (*TEXTS, "conll")
 
+_EQUAL = tuple(
+    kind_name(parts, settings.EVIDENCE) for parts in (settings.STATE, ("before", "word", "after"), settings.PARTS)
+)
 COLUMNS: dict[str, tuple[str, ...]] = {
     "Lex": ("words",),
     "Lex + Brown": ("Brown clusters",),
     "Lex + word2vec": ("word2vec", "word2vec and neighbours"),
-    "Lex + LDS": tuple(dict.fromkeys((STATE, kind_name(settings.STATE, settings.EVIDENCE), "left + word + right"))),
+    "Lex + LDS": (STATE, "left + word + right", *_EQUAL),
 }
 PENALTIES = (0.1, 0.03, 0.3)  # c2 of the CRF
 SCALES = (0.1, 0.3, 1.0)  # of the vectors
@@ -148,6 +151,8 @@ class Study:
         if choice.kind == "Brown clusters":
             return own | {"clusters": job.scale.clusters}
         learnt = settings.WORD2VEC if choice.kind.startswith("word2vec") else job.fit
+        if choice.kind in _EQUAL:
+            own["words"] = settings.WORDS
         return own | {"learnt": dict(learnt)}
 
     def _tags(self, choice: Choice, part: str) -> Tags:

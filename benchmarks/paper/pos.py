@@ -53,7 +53,7 @@ class Contender:
     """Vectors that a classifier reads.
 
     Attributes:
-        source: ``"word2vec"``, ``"ssid"``, ``"em"`` or ``"transformer"``.
+        source: ``"word2vec"``, ``"word2vec, spelling"``, ``"ssid"``, ``"em"`` or ``"transformer"``.
         parts: Of a model's vectors.
         evidence: Likewise.
         neighbours: Whether the vectors of the words beside stand beside.
@@ -75,6 +75,7 @@ LOCAL = {
     "EM, left + word + right": Contender("em", ("left", "word", "right")),
     BEST: Contender("em", settings.PARTS, settings.EVIDENCE),
     "word2vec ± 1": Contender("word2vec", neighbours=True),
+    "word2vec ± 1, spelling": Contender("word2vec, spelling", neighbours=True),
     "transformer": Contender("transformer"),
 }
 LEX = {"Lex": None, "Lex + EM": "EM", "Lex + word2vec": "word2vec", f"Lex + {OURS}": OURS}  # column -> whose vectors
@@ -281,7 +282,7 @@ class Study:
     def _chosen(self, column: str) -> dict[str, Any]:
         """Return what the search found for a column."""
         contender = LOCAL[column]
-        if contender.source == "word2vec":
+        if contender.source.startswith("word2vec"):
             return self._word2vec.best()
         if contender.source != "em":
             return {}
@@ -293,7 +294,9 @@ class Study:
         if contender.source == "transformer":
             return own
         own |= {"count": dict(corpus.count), "tokens": corpus.tokens}
-        return own if contender.source == "word2vec" else own | {"fit": self._fit()}
+        if contender.evidence != "model":
+            own["words"] = settings.WORDS
+        return own if contender.source.startswith("word2vec") else own | {"fit": self._fit()}
 
     def _fit(self) -> dict[str, Any]:
         return {name: value for name, value in self._job.fit.items() if name != "iterations"}
@@ -302,8 +305,8 @@ class Study:
         work = self._job.work
         if contender.source == "transformer":
             return transformer_features(self._job.threads)
-        if contender.source == "word2vec":
-            features = work.word2vec(corpus, **chosen)
+        if contender.source.startswith("word2vec"):
+            features = work.word2vec(corpus, **chosen, by_spelling=contender.source.endswith("spelling"))
             return with_neighbours(features) if contender.neighbours else features
         folders = work.models(corpus, [0, *self._job.scale.stops], **self._fit())  # one run passes all stops
         options: dict[str, Any] = {"parts": contender.parts, "evidence": contender.evidence}

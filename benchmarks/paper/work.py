@@ -18,6 +18,7 @@ import numpy as np
 import textlds
 from benchmarks.paper.brown import brown_clusters
 from benchmarks.paper.data import sha256
+from benchmarks.paper.spelling import spelt_features
 from benchmarks.texts import BYTES_A_TOKEN
 from textlds.corpus.encoding import Encoder
 from textlds.corpus.reading import open_sources
@@ -110,14 +111,22 @@ class Workspace:
         textlds.fit(self.counts(corpus), threads=self.threads, progress=self._progress, callback=save, **options)
         return paths
 
-    def word2vec(self, corpus: Corpus, *, size: int, window: int, epochs: int, seed: int = 0) -> Features:
-        """Return gensim's CBOW vectors, of length one, learnt from the very rows that were counted."""
+    def word2vec(
+        self, corpus: Corpus, *, size: int, window: int, epochs: int, seed: int = 0, by_spelling: bool = False
+    ) -> Features:
+        """Return gensim's CBOW vectors, of length one, learnt from the very rows that were counted.
+
+        With ``by_spelling``, rare and unknown words are read as textlds reads them.
+        """
         settings = {"size": size, "window": window, "epochs": epochs, "seed": seed}
         path = self._place("word2vec", {**self._identity(corpus), **settings}, ".safetensors")
-        vocabulary = self.counts(corpus).vocabulary
+        counts = self.counts(corpus)
         if not path.exists():
             self._train_word2vec(corpus, path, **settings)
-        return word_features(vocabulary, np.array(read_arrays(path)["table"]))
+        table = np.array(read_arrays(path)["table"])
+        if by_spelling:
+            return spelt_features(counts, table, threads=self.threads)
+        return word_features(counts.vocabulary, table)
 
     def clusters(self, corpus: Corpus, n: int) -> tuple[textlds.Vocabulary, list[str]]:
         """Return the vocabulary and the Brown cluster of each of its rows, a path of zeros and ones."""

@@ -7,9 +7,11 @@ import pytest
 
 from model.worlds import counts_of, markov_sentence, random_model, rows_of
 from textlds.corpus.settings import TextSettings
+from textlds.corpus.spelling import spelling_features
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError
 from textlds.fitting import fit
+from textlds.learn.lexicon import Lexicon
 from textlds.model.evidence import LEANING, MEMORY, leaning
 from textlds.model.textlds import TextLDS
 
@@ -25,56 +27,83 @@ def test_class_rows_are_the_rows_of_the_words_were_they_unknown():
     assert len(set(found)) == len(words)
 
 
-def test_a_rare_word_leans_on_its_class():
-    vocabulary = Vocabulary.from_words(["running", "Paris"], TextSettings())
+def test_a_rare_word_leans():
     rng = np.random.default_rng(0)
-    table, frequencies = rng.standard_normal((len(vocabulary), 3)), rng.dirichlet(np.ones(len(vocabulary)))
+    table, onto, frequencies = rng.standard_normal((5, 3)), rng.standard_normal((4, 3)), rng.dirichlet(np.ones(5))
     expected = np.empty_like(table)
-    for row, word in enumerate(vocabulary.words):
+    for row in range(5):
         g = table[row].copy()
-        if word in ("running", "Paris"):
-            share = LEANING / (frequencies[row] * len(vocabulary) + LEANING)
-            g += share * table[vocabulary.words.index({"running": "<unk:-ing>", "Paris": "<unk:Capital>"}[word])]
+        if row < 4:
+            g += LEANING / (frequencies[row] * 5 + LEANING) * onto[row]
         expected[row] = g / np.linalg.norm(g)
-    np.testing.assert_allclose(leaning(table, frequencies, vocabulary), expected, atol=1e-12)
+    np.testing.assert_allclose(leaning(table, onto, frequencies), expected, atol=1e-12)
 
 
-def with_profiles(model, profiles):
-    return TextLDS(model.params, model.vocabulary, model.frequencies, model.moments, profiles=profiles)
+def with_lexicon(model, *, seed=5, empty=0):
+    """Return the model with a random lexicon, whose last columns may be empty."""
+    rng = np.random.default_rng(seed)
+    V, h = model.params.C.shape
+    lexicon = Lexicon(*(rng.standard_normal((n, h)).astype(np.float32) for n in (V, 1024)))
+    if empty:
+        for table in (lexicon.profiles, lexicon.spelling):
+            table[:, -empty:] = 0
+    return TextLDS(model.params, model.vocabulary, model.frequencies, model.moments, lexicon=lexicon)
+
+
+def unit(vector):
+    return vector / np.linalg.norm(vector)
+
+
+def spelt_by_hand(lexicon, word):
+    _, indices = spelling_features([word], len(lexicon.spelling))
+    return unit(sum(lexicon.spelling[i].astype(float) for i in indices))
+
+
+def words_by_hand(model):
+    """l(w) of every row: its profile, a rare word's with a share of what its spelling foretells."""
+    rows = []
+    for row, word in enumerate(model.vocabulary.words):
+        vector = model.lexicon.profiles[row].astype(float)
+        if row < model.vocabulary.n_types:
+            share = LEANING / (model.frequencies[row] * len(model.vocabulary) + LEANING)
+            vector = vector + share * spelt_by_hand(model.lexicon, word)
+        rows.append(unit(vector))
+    return np.array(rows)
 
 
 def gains_by_hand(model):
-    """k' of a model without profiles."""
-    mu, total = model.frequencies, 0.0
-    equal = leaning(model._engine("float64").gains, mu, model.vocabulary)
-    for f, e in zip(mu, equal, strict=True):
-        total = total + f * e
-    return equal - total
+    """k' of a model without a lexicon."""
+    gains, known = model._engine("float64").gains, model.vocabulary.n_types
+    equal = []
+    for row in range(len(gains)):
+        vector = gains[row].copy()
+        if row < known:  # the only class is the last row
+            vector += LEANING / (model.frequencies[row] * len(gains) + LEANING) * gains[-1]
+        equal.append(unit(vector))
+    return np.array(equal) - np.average(equal, axis=0, weights=model.frequencies)
 
 
-def carried_by_hand(model, profiles):
-    """k' of a model with profiles: the least squares row by row, by QR of what the weights' roots scale."""
-    mu = model.frequencies
-    words = leaning(profiles.astype(float), mu, model.vocabulary)
-    centred = words - np.average(words, axis=0, weights=mu)
-    weights = mu**0.25  # each row's, so that its square counts with the weight μ^½
-    M = np.linalg.lstsq(weights[:, None] * centred, weights[:, None] * gains_by_hand(model), rcond=None)[0]
-    gains = centred @ M
-    gains /= np.linalg.norm(gains, axis=1, keepdims=True)
-    return gains - np.average(gains, axis=0, weights=mu)
+def carried_by_hand(model, extra=()):
+    """k' of a model with a lexicon, and of words besides: the least squares by QR of what the weights' roots scale."""
+    mu, words = model.frequencies, words_by_hand(model)
+    mean = np.average(words, axis=0, weights=mu)
+    weights = mu[:, None] ** 0.25  # each row's, so that its square counts with the weight μ^½
+    M = np.linalg.lstsq(weights * (words - mean), weights * gains_by_hand(model), rcond=None)[0]
+    gains = np.array([unit((word - mean) @ M) for word in (*words, *extra)])
+    return gains - np.average(gains[: len(mu)], axis=0, weights=mu)
 
 
-@pytest.mark.parametrize("profiled", [False, True])
+@pytest.mark.parametrize("by_lexicon", [False, True])
 @pytest.mark.parametrize("method", ["smooth", "filter"])
-def test_states_are_those_of_the_forgetful_recursion(method, profiled):
+def test_states_are_those_of_the_forgetful_recursion(method, by_lexicon):
     model = random_model(2, V=12, h=3)
-    every = gains_by_hand(model)
-    if profiled:
-        profiles = np.random.default_rng(5).standard_normal((12, 3)).astype(np.float32)
-        every = carried_by_hand(model, profiles)
-        model = with_profiles(model, profiles)
-    plain = model._engine("float64")
-    gains = every[rows_of(model, TEXT)]
+    if by_lexicon:
+        model = with_lexicon(model)
+        every = carried_by_hand(model, [spelt_by_hand(model.lexicon, "zzz")])
+        rows = [12 if token == "zzz" else model.vocabulary.id(token) for token in TEXT]
+    else:
+        every, rows = gains_by_hand(model), rows_of(model, TEXT)
+    plain, gains = model._engine("float64"), every[rows]
     A, F = plain.system.A, MEMORY * plain.system.shrink[:, None] * plain.system.A
     filt = [gains[0]]
     for k in gains[1:]:
@@ -85,35 +114,72 @@ def test_states_are_those_of_the_forgetful_recursion(method, profiled):
     means = np.array(filt if method == "filter" else smooth[::-1])
     white = means @ model._space("float64", "equal").whitener("filter" if method == "filter" else "state")
     (found,) = model.embed([TEXT], method=method, evidence="equal", dtype="float64")
-    np.testing.assert_allclose(found.vectors, white / np.linalg.norm(white, axis=1, keepdims=True), atol=1e-9)
+    expected = white / np.linalg.norm(white, axis=1, keepdims=True)
+    np.testing.assert_allclose(found.vectors, expected, atol=1e-5 if by_lexicon else 1e-9)  # spelling is float32
+    # the same in a batch of many texts, and online
+    many = list(model.embed([TEXT[:3], TEXT, [], TEXT[2:]], method=method, evidence="equal"))
+    np.testing.assert_allclose(many[1].vectors, expected, atol=1e-5)
+    if method == "filter":
+        stream = model.stream(evidence="equal")
+        np.testing.assert_allclose([stream.push(token) for token in TEXT], expected, atol=1e-5)
 
 
-def test_profiles_are_the_parts_of_a_word_alone():
+def test_the_parts_of_a_word_alone_are_what_the_lexicon_says():
     plain = random_model(2, V=12, h=3)
-    profiles = np.random.default_rng(5).standard_normal((12, 3)).astype(np.float32)
-    model = with_profiles(plain, profiles)
-    words = leaning(profiles.astype(float), model.frequencies, model.vocabulary)[rows_of(model, TEXT)]
+    model = with_lexicon(plain)
+    every = [*words_by_hand(model), spelt_by_hand(model.lexicon, "zzz")]
+    words = np.array([every[12 if token == "zzz" else model.vocabulary.id(token)] for token in TEXT])
     (found,) = model.embed([TEXT], parts=("before", "word", "after"), evidence="equal")
     before, word, after = np.split(found.vectors, 3, axis=1)
     np.testing.assert_allclose(word, words, atol=1e-6)
     np.testing.assert_allclose(before, np.vstack([np.zeros(3), words[:-1]]), atol=1e-6)
     np.testing.assert_allclose(after, np.vstack([words[1:], np.zeros(3)]), atol=1e-6)
-    stream = model.stream(parts="word", evidence="equal")
-    np.testing.assert_allclose([stream.push(token) for token in TEXT], words, atol=1e-6)
-    for (mine,), (theirs,) in [
-        (model.embed([TEXT], parts="word"), plain.embed([TEXT], parts="word")),  # the paper's are what they were
-        (model.embed([TEXT]), plain.embed([TEXT])),
-    ]:
+    stream = model.stream(parts=("before", "word"), evidence="equal")
+    pushed = np.array([stream.push(token) for token in TEXT])
+    np.testing.assert_allclose(pushed, np.hstack([np.vstack([np.zeros(3), words[:-1]]), words]), atol=1e-6)
+
+
+def test_the_papers_vectors_are_what_they_were():
+    plain = random_model(2, V=12, h=3)
+    model = with_lexicon(plain)
+    for options in ({}, {"parts": ("left", "word", "right")}, {"method": "exact"}):
+        (mine,), (theirs,) = model.embed([TEXT], **options), plain.embed([TEXT], **options)
         assert mine.vectors.tobytes() == theirs.vectors.tobytes()
 
 
-def test_profiles_with_empty_columns():
+def test_a_lexicon_with_empty_columns():
     """A vocabulary smaller than h leaves columns of zeros, which say nothing."""
-    model = random_model(2, V=12, h=3)
-    profiles = np.random.default_rng(5).standard_normal((12, 3)).astype(np.float32)
-    profiles[:, 2] = 0
-    found = with_profiles(model, profiles)._engine("float64", "equal").gains
-    np.testing.assert_allclose(found, carried_by_hand(model, profiles), atol=1e-8)
+    model = with_lexicon(random_model(2, V=12, h=3), empty=1)
+    found = model._engine("float64", "equal").gains
+    np.testing.assert_allclose(found, carried_by_hand(model), atol=1e-6)
+
+
+def test_unknown_words_in_every_shape_of_text():
+    """Numbers become NUM before they are spelt, the name of a class is the class, boundaries come between."""
+    words = ["the", "dog", "."]
+    settings = TextSettings(boundary_token=".")
+    V = len(Vocabulary.from_words(words, settings))
+    model = with_lexicon(random_model(3, V=V, h=4, settings=settings, words=words))
+    text = "the 12th dog\nthe hound <unk:digit>\nbarks"
+    (found,) = model.embed([text], parts="word", evidence="equal")
+    expected = {
+        "the": words_by_hand(model)[0],
+        "12th": spelt_by_hand(model.lexicon, "NUMth"),
+        "hound": spelt_by_hand(model.lexicon, "hound"),
+        "barks": spelt_by_hand(model.lexicon, "barks"),
+    }
+    for token, vector in zip(found.tokens, found.vectors, strict=True):
+        if token in expected:
+            np.testing.assert_allclose(vector, expected.pop(token), atol=1e-6, err_msg=token)
+            expected |= {"the": words_by_hand(model)[0]}
+    assert list(expected) == ["the"]
+    row = model.vocabulary.id("<unk:digit>")
+    assert row >= model.vocabulary.n_types
+    (named,) = model.embed([["the", "<unk:digit>"]], parts="word", evidence="equal")
+    np.testing.assert_allclose(named.vectors[1], words_by_hand(model)[row], atol=1e-6)
+    np.testing.assert_allclose(
+        model.stream(parts="word", evidence="equal").push("<unk:digit>"), named.vectors[1], atol=1e-6
+    )
 
 
 def test_vectors_are_whitened_over_the_training_text():

@@ -158,18 +158,25 @@ def test_arrays_too_many_or_too_few(saved):
         TextLDS.load(saved)
 
 
-def test_profiles_are_optional_but_must_fit(saved):
+def test_a_lexicon_is_optional_but_must_fit(saved):
     model = TextLDS.load(saved)
-    assert model.profiles is None  # made of parameters alone
-    right = np.random.default_rng(0).standard_normal(model.params.C.shape).astype(np.float32)
-    rewrite(saved, profiles=right)
-    assert TextLDS.load(saved).profiles.tobytes() == right.tobytes()
+    assert model.lexicon is None  # made of parameters alone
+    rng = np.random.default_rng(0)
+    profiles, spelling = (rng.standard_normal((n, 3)).astype(np.float32) for n in (9, 16))
+    rewrite(saved, profiles=profiles, spelling=spelling)
+    lexicon = TextLDS.load(saved).lexicon
+    assert (lexicon.profiles.tobytes(), lexicon.spelling.tobytes()) == (profiles.tobytes(), spelling.tobytes())
     for wrong, message in [
-        (right[:-1], "profiles is float32.* instead of"),
-        (right.astype(np.float64), "profiles is float64.* instead of"),
-        (np.full_like(right, np.nan), "profiles holds values that are not finite"),
+        ({"profiles": profiles[:-1]}, "profiles is float32.* instead of"),
+        ({"profiles": profiles.astype(np.float64)}, "profiles is float64.* instead of"),
+        ({"profiles": np.full_like(profiles, np.nan)}, "profiles holds values that are not finite"),
+        ({"profiles": None}, r"holds \[.*'spelling'\] instead of"),
+        ({"spelling": None}, r"instead of \[.*'spelling'\]"),
+        ({"spelling": spelling[:, :2]}, "spelling is float32.* instead of"),
+        ({"spelling": spelling[:-1]}, "spelling has 15 rows, which is not a power of two"),
+        ({"spelling": spelling[:0]}, "spelling has 0 rows, which is not a power of two"),
     ]:
-        rewrite(saved, profiles=wrong)
+        rewrite(saved, **{"profiles": profiles, "spelling": spelling} | wrong)
         with pytest.raises(FormatError, match=message):
             TextLDS.load(saved)
 
