@@ -1,11 +1,12 @@
 """How a memory budget is divided.
 
 The budget is what counting may take on top of what the process holds already. Tokenising and counting follow each
-other, so that each may have nearly all of it; about a quarter is left for the allocator and for what is not
-planned. With w threads, V rows, R lags:
+other, but for pieces that wait in memory while the first block is counted; about a quarter is left for the allocator and
+for what is not planned. With w threads, V rows, R lags:
 
-    tokenising   w + 2 pieces in the making, 3 bytes a byte of text; pieces that wait in memory, a third of the budget
-    counting     rows and their index, 8 bytes a token; accumulators, 4 V R w; output buffers, 8 R max(E, V) (w + 1)
+    tokenising   w + 2 pieces in the making, 3 bytes a byte of text; pieces that wait in memory, a fifth of the budget
+    counting     rows and their index, 8 bytes a token; accumulators, 4 V R w; output buffers, 8 R max(E, V) (w + 1);
+                 together more than half of it
     merging      40 bytes an entry in flight
 """
 
@@ -95,8 +96,8 @@ def make_plan(
     return Plan(
         workers=workers,
         piece_bytes=max(piece, _MB // 4),
-        held_bytes=budget // 3,
+        held_bytes=budget // 5,
         types_bytes=budget // 4,
-        block_tokens=min(_MAX_BLOCK, max(1 << 16, (budget * 6 // 10 - fixed) // 8)),
+        block_tokens=min(_MAX_BLOCK, max(1 << 16, (budget * 11 // 20 - fixed) // 8)),
         entries=min(RANGE_ENTRIES, max(1 << 12, entries)),
     )
