@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 import textlds
 from benchmarks.paper import settings
 from benchmarks.paper.job import Job
-from benchmarks.paper.settings import TEXTS
 from benchmarks.paper.store import Cell, Store
 from textlds.evaluation.data import read_tagged
 from textlds.evaluation.features import Features
 from textlds.model.exploring import transitions
 
 TITLE = "The transitions of the state (Table 1)"
-NEEDS = (*TEXTS, "ewt")
+NEEDS = ("text", "ewt")
 KINDS = {"EM": {}, "subspace identification": {"iterations": 0}}
 WORDS = 9  # in a list, as in the paper
 SHOWN = 6  # pairs of each sort
@@ -35,7 +34,7 @@ CHANCE = 400  # lists of random words
 
 def cells(job: Job, store: Store) -> list[Cell]:
     """Return a cell for each way of learning and each seed, and one of random lists."""
-    corpus = job.corpus(*TEXTS)
+    corpus = job.corpus()
     judge = _Judge(job)
     made = []
     for seed in range(job.seeds):
@@ -105,7 +104,7 @@ class _Judge:
     @property
     def vectors(self) -> Features:
         if "vectors" not in self._cache:
-            self._cache["vectors"] = self._job.work.word2vec(self._job.corpus(*TEXTS), **settings.WORD2VEC)
+            self._cache["vectors"] = self._job.work.word2vec(self._job.corpus(), **settings.WORD2VEC)
         found: Features = self._cache["vectors"]
         return found
 
@@ -138,7 +137,7 @@ class _Judge:
 
         One pair of words is added to what was counted and to what is expected, so that rare words prove nothing.
         """
-        counts = self._job.work.counts(self._job.corpus(*TEXTS))
+        counts = self._job.work.counts(self._job.corpus())
         earlier, later = (counts.vocabulary.ids(words) for words in (before, after))
         follows = counts.lags[0].tocsr()  # [later, earlier]
         expected = float(counts.unigrams[earlier].sum()) * float(counts.unigrams[later].sum()) / counts.tokens
@@ -146,7 +145,7 @@ class _Judge:
 
     def chance(self, n: int) -> dict[str, Any]:
         """Return the structure of n lists of random words, and of the pairs that neighbours among them make."""
-        vocabulary = self._job.work.counts(self._job.corpus(*TEXTS)).vocabulary
+        vocabulary = self._job.work.counts(self._job.corpus()).vocabulary
         rows, rng = self.rows(vocabulary), np.random.default_rng(0)
         picked = [rng.choice(rows, min(WORDS, len(rows)), replace=False) for _ in range(n)]
         lists = [[vocabulary.words[i] for i in some] for some in picked]

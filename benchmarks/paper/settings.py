@@ -21,7 +21,7 @@ PARTS: tuple[Part, ...] = ("state", "before", "word", "after")  # the best of ou
 EVIDENCE: Evidence = "equal"  # with which the best of ours is made; the paper's is made with the model's
 WORDS = "profiles and spelling"  # what words are known by where all count the same
 
-TEXTS = ("text", "reuters")  # what is learnt from, except for parts of speech: these see "text" alone
+TEXTS = ("text", "reuters")  # what is learnt from for named entities; all others see "text" alone
 WORD2VEC: Options = {"size": 200, "window": 3, "epochs": 5}  # of gensim's CBOW; the paper's best had window 3
 
 

@@ -8,7 +8,6 @@ from typing import Any
 from benchmarks.paper import settings
 from benchmarks.paper.job import Job
 from benchmarks.paper.kinds import BEST, STATE, kind_features
-from benchmarks.paper.settings import TEXTS
 from benchmarks.paper.store import Cell, Store
 from textlds.errors import ArgumentError
 from textlds.evaluation.data import read_pairs, read_scws
@@ -16,22 +15,27 @@ from textlds.evaluation.features import Features, with_neighbours
 from textlds.evaluation.similarity import evaluate_context_pairs, evaluate_pairs
 
 TITLE = "Word similarity"
-NEEDS = (*TEXTS, "similarity")
+NEEDS = ("text", "similarity")
 
 ALONE = {"SimLex-999": "*SIMLEX*", "WS-353": "*WS-353-ALL*", "MEN": "*MEN*", "RW": "*RW*"}
 IN_CONTEXT = "scws*"
-KINDS = tuple(dict.fromkeys(("word", STATE, "state, equal evidence", "left + word + right", BEST)))
+ALONE_KINDS = ("word", "word, equal evidence")
+KINDS = tuple(dict.fromkeys((*ALONE_KINDS, STATE, "state, equal evidence", "left + word + right", BEST)))
 
 
 def cells(job: Job, store: Store) -> list[Cell]:
     """Return a cell for each contender and seed."""
-    corpus = job.corpus(*TEXTS)
+    corpus = job.corpus()
     asked = {"count": corpus.count, "tokens": corpus.tokens}
     made = []
     for seed in range(job.seeds):
         fit = {**job.fit, "seed": seed}
         made += [
-            Cell(f"LDS / seed {seed}", {**asked, "fit": fit}, lambda fit=fit: _lds(job, fit)),  # type: ignore[misc]
+            Cell(
+                f"LDS / seed {seed}",
+                {**asked, "fit": fit, "words": settings.WORDS},
+                lambda fit=fit: _lds(job, fit),  # type: ignore[misc]
+            ),
             Cell(
                 f"word2vec / seed {seed}",
                 {**asked, "word2vec": settings.WORD2VEC, "seed": seed},
@@ -42,25 +46,28 @@ def cells(job: Job, store: Store) -> list[Cell]:
 
 
 def _lds(job: Job, fit: dict[str, Any]) -> dict[str, Any]:
-    model = job.work.model(job.corpus(*TEXTS), **fit)
+    model = job.work.model(job.corpus(), **fit)
     kinds = {kind: kind_features(model, kind) for kind in KINDS}
-    return _scores(job, kinds["word"], kinds)
+    return _scores(job, {kind: kinds[kind] for kind in ALONE_KINDS}, kinds)
 
 
 def _word2vec(job: Job, seed: int) -> dict[str, Any]:
-    vectors = job.work.word2vec(job.corpus(*TEXTS), **settings.WORD2VEC, seed=seed)
-    return _scores(job, vectors, {"word2vec": vectors, "word2vec and neighbours": with_neighbours(vectors)})
+    vectors = job.work.word2vec(job.corpus(), **settings.WORD2VEC, seed=seed)
+    context = {"word2vec": vectors, "word2vec and neighbours": with_neighbours(vectors)}
+    return _scores(job, {"word2vec": vectors}, context)
 
 
-def _scores(job: Job, alone: Features, in_context: dict[str, Features]) -> dict[str, Any]:
-    """Return Spearman's correlation by set, and how many pairs were found."""
-    known = job.work.counts(job.corpus(*TEXTS)).vocabulary
+def _scores(job: Job, alone: dict[str, Features], in_context: dict[str, Features]) -> dict[str, Any]:
+    """Return Spearman's correlation by set, and how many pairs were found; kinds after the first have their name."""
+    known = job.work.counts(job.corpus()).vocabulary
     found: dict[str, Any] = {}
     for name, pattern in ALONE.items():
-        found[name] = evaluate_pairs(alone, read_pairs(_file(job, pattern)), known).to_json()
-    pairs = read_scws(_file(job, IN_CONTEXT))
+        pairs = read_pairs(_file(job, pattern))
+        for number, (kind, features) in enumerate(alone.items()):
+            found[f"{name} / {kind}" if number else name] = evaluate_pairs(features, pairs, known).to_json()
+    in_texts = read_scws(_file(job, IN_CONTEXT))
     for name, features in in_context.items():
-        found[f"SCWS, {name}"] = evaluate_context_pairs(features, pairs).to_json()
+        found[f"SCWS, {name}"] = evaluate_context_pairs(features, in_texts).to_json()
     return found
 
 

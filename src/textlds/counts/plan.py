@@ -1,8 +1,8 @@
 """How a memory budget is divided.
 
 The budget is what counting may take on top of what the process holds already. Tokenising and counting follow each
-other, but for pieces that wait in memory while the first block is counted; about a quarter is left for the allocator and
-for what is not planned. With w threads, V rows, R lags:
+other, but for pieces that wait in memory while the first block is counted; about a quarter is left for the allocator
+and for what is not planned. With w threads, V rows, R lags:
 
     tokenising   w + 2 pieces in the making, 3 bytes a byte of text; pieces that wait in memory, a fifth of the budget
     counting     rows and their index, 8 bytes a token; accumulators, 4 V R w; output buffers, 8 R max(E, V) (w + 1);
