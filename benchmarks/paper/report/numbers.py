@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,13 @@ Cells = Mapping[str, Mapping[str, Any]]
 def figures(cells: Cells, prefix: str) -> list[dict[str, Any]]:
     """Return the figures of the cells whose key begins with a prefix, in order: the seeds of one contender."""
     return [dict(cell["figures"]) for key, cell in cells.items() if key.startswith(prefix)]
+
+
+def earlier(folder: Path, study: str) -> dict[str, Any]:
+    """Return what a study showed when its test sets were read before, or nothing; ``earlier.json`` keeps it."""
+    path = folder / "earlier.json"
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))[study] if path.exists() else {}
+    return found
 
 
 def values(cells: Cells, prefix: str, name: str) -> list[float]:
