@@ -297,7 +297,7 @@ def test_progress_is_reported_phase_by_phase(counts):
 
     recorder = Recorder()
     fit(counts, compression=20, polish=2, progress=recorder, **SMALL)
-    assert list(recorder.tasks) == ["Words", "Sketch", "Subspace", "EM", "Polish"]
+    assert list(recorder.tasks) == ["Sketch", "Subspace", "Words", "EM", "Polish"]
     for name in ("Words", "Sketch", "EM", "Polish"):
         total, done = recorder.tasks[name]
         assert done == total

@@ -168,11 +168,11 @@ class FitRun:
         saved = checkpoint.load_step(self._root) if checkpoint else None
         if saved is not None:
             self._take_up(saved)
-        self._make_lexicon()
         phases = self._phases(polishing=saved is not None and saved.phase > 0)
         fresh = FIRST_RELAXATION if self._settings.acceleration == "overrelaxed" else 1.0
         first, done, relaxation = (saved.phase, saved.done, saved.relaxation) if saved else (0, 0, fresh)
         params = saved.params if saved else self._start(phases[0].moments)
+        self._make_lexicon()  # not before: what the counts cannot give is refused by now
         for number in range(first, len(phases)):
             step, stopped = self._iterate(params, phases[number], number, done, relaxation)
             step = self._lifted(step, phases[number].sketch)

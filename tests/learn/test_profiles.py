@@ -98,3 +98,22 @@ def test_words_of_a_class_are_alike_and_frequency_does_not_show():
         for other, others in classes.items():
             cosine = float(profiles[rows[word]] @ profiles[rows[other]])
             assert cosine > 0.95 if name == others else cosine < 0.6, (word, other, cosine)
+
+
+def test_what_no_direction_knows_is_not_made_up():
+    """Two languages without a word in common, one of which only knows frequencies: its direction is the first."""
+    rng = np.random.default_rng(0)
+    N = np.zeros((60, 60), np.uint32)
+    N[:20, :20] = rng.poisson(rng.gamma(0.3, 1.0, (20, 4)) @ rng.gamma(0.5, 1.0, (4, 20))) + np.eye(20, dtype=int)
+    N[20:, 20:] = 9
+    S = np.sqrt(N) / N.sum(axis=1)[:, None] ** 0.25 / N.sum(axis=0)[None, :] ** 0.25
+    U, sigma, _ = np.linalg.svd(np.hstack([S, S.T]))
+    assert np.abs(U[:20, 0]).max() < 1e-12 < np.abs(U[20:, 0]).min()
+    assert np.abs(U[20:, 1:5]).max() < 1e-12
+    assert sigma[4] - sigma[5] > 0.05 * sigma[4]
+    for seed in range(3):
+        found = make(N, 4, seed=seed)
+        assert not found[20:].any()
+        np.testing.assert_allclose(np.linalg.norm(found[:20], axis=1), 1, atol=1e-5)
+        expected = dense_profiles(N.astype(float), 4)[:20]
+        np.testing.assert_allclose(found[:20] @ found[:20].T, expected @ expected.T, atol=2e-3)

@@ -12,7 +12,7 @@ from oracles.synthetic import KINDS, random_lds
 from textlds.lds.canonical import canonical_system
 from textlds.lds.steady import steady_state
 from textlds.model import engine as engine_module
-from textlds.model.engine import Engine, sequence_starts
+from textlds.model.engine import Engine, sequence_starts, taken
 from textlds.model.kernels import smooth_one, unpack_on_sphere
 
 V, H = 9, 3
@@ -114,10 +114,19 @@ def test_kernel_and_its_uncompiled_twin_agree():
     _, _, engine = make_engine(4, h=5)
     ids = random_ids(2, 11)
     compiled = engine.one(ids)
-    pred, filt, smooth = (np.empty((11, 5)) for _ in range(3))
-    smooth_one.py_func(ids, engine.gains, engine.A, engine.AT, engine.shrink, pred, filt, smooth)
+    pred, filt, smooth = np.empty((11, 5)), engine.gains[ids], np.empty((11, 5))
+    smooth_one.py_func(engine.A, engine.AT, engine.shrink, pred, filt, smooth)
     for found, twin in ((compiled.pred, pred), (compiled.filt, filt), (compiled.smooth, smooth)):
         np.testing.assert_allclose(found, twin, rtol=1e-12, atol=1e-14)
+
+
+def test_rows_beyond_a_table_are_of_the_one_that_follows_it():
+    rng = np.random.default_rng(0)
+    table, extra, rows = rng.standard_normal((6, 4)), rng.standard_normal((3, 4)), np.array([5, 8, 0, 6, 6, 2, -1])
+    both = np.vstack([table, extra])
+    np.testing.assert_array_equal(taken(table, rows[:-1], extra), both[rows[:-1]])
+    np.testing.assert_array_equal(taken(table, rows, extra)[-1], table[-1])  # as NumPy has it
+    np.testing.assert_array_equal(taken(table, rows[2:3], None), table[:1])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

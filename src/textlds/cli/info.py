@@ -53,6 +53,7 @@ def _model(path: Path, config: dict[str, Any]) -> dict[str, Any]:
         "log_likelihood_start": history["start"],
         "seconds": seconds[-1] if seconds else 0.0,
         "text": config["text"],
+        "lexicon": config.get("lexicon", False),
         "fit": settings,
         "frequent_words": read_json(path / VOCABULARY)["words"][:_WORDS],
         "language": read_json(path / LANGUAGE_FACTS) if LANGUAGE_FACTS in config["files"] else None,
@@ -126,7 +127,7 @@ def sentences(facts: dict[str, Any]) -> list[tuple[str, str]]:
         "textlds_version": "written by", "tokens": "tokens counted", "vocabulary": "words", "types": "of them known",
         "state_size": "state size", "max_lag": "lags", "pairs": "pairs a lag", "exact": "exact integers",
         "noise": "noise", "iterations": "EM iterations", "log_likelihood": "log-likelihood",
-        "log_likelihood_start": "at the start", "seconds": "time to fit", "bytes": "on disk",
+        "log_likelihood_start": "at the start", "lexicon": "lexicon", "seconds": "time to fit", "bytes": "on disk",
         "frequent_words": "frequent words", "text": "text", "fit": "fit", "occurrences": "occurrences",
         "sources": "made from", "language": "next word", "plan": "what was kept", "vectors": "vectors",
     }  # fmt: skip
@@ -136,6 +137,8 @@ def sentences(facts: dict[str, Any]) -> list[tuple[str, str]]:
 def _shown(key: str, value: Any) -> str:
     if key == "textlds_version":
         return f"textlds {value}"
+    if key == "lexicon":
+        return "profiles and spelling of words" if value else "none"
     if key == "language":
         perplexity, tokens = value["held_out_perplexity"], value["held_out_tokens"]
         return f"calibrated, {value['link']} link: perplexity {perplexity:.1f} on {tokens:,} held-out tokens"

@@ -99,6 +99,16 @@ def _digits(repeat: str) -> re.Pattern[str]:
     return re.compile(f"[{ranges(DIGIT)}]{repeat}")
 
 
+@functools.cache
+def _ignored() -> re.Pattern[str]:
+    return re.compile(f"[{ranges(IGNORED)}]+")
+
+
+def without_ignored(word: str) -> str:
+    """Return a word without the characters that are no part of any: soft hyphens, direction marks."""
+    return word if word.isascii() else _ignored().sub("", word)
+
+
 def normalise_digits(word: str, digits: str) -> str:
     """Apply the ``digits`` setting to one word: each run to NUM, each digit to 0, or nothing."""
     if digits == "keep":

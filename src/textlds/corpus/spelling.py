@@ -5,7 +5,7 @@ Every feature is hashed to one of B buckets, a power of two, so that no list of 
 - each run of two to five characters of the lower-case word, its beginning and its end among them;
 - how it is capitalised: not at all, throughout, at the beginning, otherwise; by itself, and with each of the last one
   to four characters;
-- whether it holds a number (NUM), a hyphen, a period;
+- whether it holds NUM (as numbers do with ``digits="num"``), a hyphen, a period;
 - one that all words have.
 """
 

@@ -7,6 +7,7 @@ import ctypes
 import functools
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -174,8 +175,9 @@ def _merge_runs(runs: list[Path], n_rows: int, plan: Plan, *, max_lag: int, fold
 
 def give_back_memory() -> None:
     """Return to the system what threads have freed, which glibc keeps for them otherwise, apart for each."""
-    with contextlib.suppress(OSError, AttributeError):  # another C library
-        ctypes.CDLL(None).malloc_trim(0)
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 class Rate:

@@ -57,7 +57,7 @@ def evaluate_pairs(features: Features, pairs: Sequence[Pair], known: Container[s
 
 
 def evaluate_context_pairs(features: Features, pairs: Sequence[ContextPair]) -> Correlation:
-    """Compare the cosines of words in their contexts with people's scores; unknown words count as their class.
+    """Compare the cosines of words in their contexts with people's scores; features decide what unknown words are.
 
     Args:
         features: Token vectors.

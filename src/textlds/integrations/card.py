@@ -77,7 +77,8 @@ def model_card(model: TextLDS, name: str, *, license: str | None = None) -> str:
         # code is never stored with a model, so lists of tokens are what works as it stands
         tokenizer="  # tokenizer=...: it was trained with one of its own" if custom else "",
         text='["The", "bank", "raised", "rates"]' if custom else '"The bank raised rates."',
-        unknown="by their shape only" if settings.unknown == "shape" else "as one and the same",
+        unknown=("by their shape only" if settings.unknown == "shape" else "as one and the same")
+        + ('; vectors with `evidence="equal"` go by their spelling' if model.lexicon else ""),
     )
     return header + facts(model) + use
 

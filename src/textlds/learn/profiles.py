@@ -24,6 +24,7 @@ from textlds.linalg.tall import Tall, gram, orthonormal, times
 from textlds.linalg.types import Vector
 
 _ROUNDS = 3  # of subspace iteration
+_NOTHING = 1e-5  # of the longest: the rounding of a word that none of the directions knows
 _EXTRA = 30  # columns more than wanted, which the others converge faster by
 PRODUCTS = 4 * (_ROUNDS + 1)
 
@@ -36,7 +37,7 @@ def word_profiles(
     threads: int,
     on_product: Callable[[], None] = lambda: None,
 ) -> Tall:
-    """Return the profile of every word, (V, size), rows of length one; zeros for a word without neighbours.
+    """Return the profile of every word, (V, size), rows of length one; zeros for a word that they say nothing of.
 
     Subspace iteration in float32: ``PRODUCTS`` sparse products with size + 31 columns.
 
@@ -71,7 +72,7 @@ def word_profiles(
     profiles = np.zeros((len(left), size), np.float32)
     profiles[:, : len(kept)] = times(basis, (vectors[:, kept] * scale).astype(np.float32), threads)
     lengths = np.linalg.norm(profiles, axis=1, keepdims=True)
-    profiles /= np.where(lengths > 0, lengths, 1)
+    profiles /= np.where(lengths > _NOTHING * lengths.max(initial=0), lengths, np.float32(np.inf))
     return profiles
 
 

@@ -3,7 +3,7 @@
 A ridge regression from the features of :mod:`textlds.corpus.spelling`, x(w) in B buckets, to the profiles of the words
 of the vocabulary:
 
-    G = argmin Σ_w v_w |l₀(w) − x(w)ᵀ G|² + ρ |G|²        v_w = n_w / (n_w + n₀)
+    G = argmin Σ_w v_w |l₀(w) − x(w)ᵀ G|² + β |G|²        v_w = n_w / (n_w + n₀)
 
 by conjugate gradients, all columns of G at once. v_w is how far the profile of a word seen n_w times can be trusted.
 Ten steps are enough: what later ones add hardly carries over to other words.
@@ -23,7 +23,7 @@ from textlds.linalg.tall import Tall
 from textlds.linalg.types import Vector
 
 STEPS = 10
-_RIDGE = 2.0  # ρ
+_RIDGE = 2.0  # β
 _TRUST = 100.0  # n₀
 _FEWEST, _MOST = 1 << 10, 1 << 16  # buckets
 

@@ -2,7 +2,7 @@
 
 A token's vector is made of parts, side by side. Each is whitened by its own second moment over the corpus, which ASOS
 gave, and projected on the unit sphere; distances in the raw state mean nothing, because the likelihood does not change
-under any linear map of it.
+under any linear map of it. Where a lexicon speaks (:mod:`textlds.model.evidence`), a word alone has its vector instead.
 
     state   x̄_t             what the whole sequence says of this position (with method="filter": x̂_t)
     left    p_t = A x̂_{t−1}   what the words to the left predict
@@ -27,6 +27,7 @@ from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.linalg.psd import sqrt_and_inverse
+from textlds.linalg.tall import Tall
 from textlds.linalg.types import Matrix, Vector
 from textlds.model.engine import Consumer, Engine, Index, Method, Posterior, taken
 from textlds.model.kernels import unpack_on_sphere
@@ -73,7 +74,7 @@ class EmbeddingSpace:
         engine: Engine,
         moments: PosteriorMoments,
         frequencies: Vector,
-        words: Matrix | None = None,
+        words: Tall | None = None,
         speller: Speller | None = None,
     ) -> None:
         self._engine, self._given_words, self._speller = engine, words, speller

@@ -15,8 +15,8 @@ A model with a lexicon (:mod:`textlds.learn.lexicon`) lets the profiles of its w
 word's leans on the one that its spelling foretells, and an unknown word has that alone; l(w) is what results. It is
 carried to the coordinates of the state by least squares,
 
-    M = argmin Σ_w μ_w^½ |(l(w) − mean) M − (e(w) − mean)|²
-    k'(w) = (l(w) − mean) M, scaled to length one, − mean
+    Ξ = argmin Σ_w μ_w^½ |(l(w) − mean) Ξ − (e(w) − mean)|²
+    k'(w) = (l(w) − mean) Ξ, scaled to length one, − mean
 
 and the parts that are a word alone are l(w) itself.
 """
@@ -33,6 +33,7 @@ from textlds.errors import ArgumentError
 from textlds.lds.canonical import CanonicalSystem
 from textlds.lds.second_moments import PosteriorMoments, second_moments
 from textlds.learn.lexicon import Lexicon
+from textlds.linalg.tall import Tall
 from textlds.linalg.types import Matrix, Vector
 from textlds.model.sphere import on_sphere
 from textlds.model.unknown import Speller, spelt
@@ -72,7 +73,7 @@ class Prepared:
     system: CanonicalSystem
     gains: Matrix
     moments: PosteriorMoments
-    words: Matrix | None = None
+    words: Tall | None = None
     speller: Speller | None = None
 
 
@@ -123,7 +124,7 @@ def equal_evidence(
 
 def _by_lexicon(
     lexicon: Lexicon, goals: Matrix, frequencies: Vector, vocabulary: Vocabulary
-) -> tuple[Matrix, Speller, Matrix]:
+) -> tuple[Tall, Speller, Matrix]:
     """Return l(w), how to spell, and the gains that l(w) gives; the goals are overwritten."""
     foretold = spelt(vocabulary.words[: vocabulary.n_types], lexicon.spelling, vocabulary)
     words = leaning(lexicon.profiles, foretold, frequencies)
@@ -131,12 +132,12 @@ def _by_lexicon(
     centred, root = words - centre, np.sqrt(frequencies)
     # normal equations; a vocabulary smaller than h leaves columns empty, which the least norm passes over
     left, right = _weighted_product(centred, root, centred), _weighted_product(centred, root, goals)
-    M = np.linalg.lstsq(left, right, rcond=1e-12)[0]
-    gains = np.matmul(centred, M, out=goals)
+    carry = np.linalg.lstsq(left, right, rcond=1e-12)[0]
+    gains = np.matmul(centred, carry, out=goals)
     on_sphere(gains, out=gains)
     shift = frequencies @ gains
     gains -= shift
-    return words, Speller(vocabulary, lexicon.spelling, M, centre, shift), gains
+    return words.astype(np.float32), Speller(vocabulary, lexicon.spelling, carry, centre, shift), gains
 
 
 def _weighted_product(X: Matrix, weights: Vector, Y: Matrix) -> Matrix:

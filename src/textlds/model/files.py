@@ -47,6 +47,7 @@ def write_model(
             "state_size": len(arrays["A"]),
             "vocabulary_size": len(vocabulary),
             "noise": noise,
+            "lexicon": "profiles" in arrays,
             "text": vocabulary.settings.to_json(),
         }
         write_config(folder, kind="model", content=content)

@@ -13,8 +13,8 @@ Array = NDArray[Any]
 NOTHING = 1e-5
 
 
-def on_sphere(X: Array, *, out: Array | None = None) -> Array:
-    """Scale every row to length one; one shorter than NOTHING becomes zero. ``out`` may be X itself."""
+def on_sphere(X: Array, *, out: Array | None = None, nothing: float = NOTHING) -> Array:
+    """Scale every row to length one; one not longer than ``nothing`` becomes zero. ``out`` may be X itself."""
     lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
-    scaled: Array = np.divide(X, np.where(lengths > NOTHING, lengths, X.dtype.type(np.inf))[:, None], out=out)
+    scaled: Array = np.divide(X, np.where(lengths > nothing, lengths, X.dtype.type(np.inf))[:, None], out=out)
     return scaled

@@ -122,7 +122,7 @@ class TextLDS:
             parts: What a vector is made of, side by side: any of ``"state"``, ``"left"``, ``"word"``, ``"right"``,
                 ``"before"``, ``"after"``.
             evidence: How much a word counts: as the ``"model"`` was fitted, the paper's vectors; or ``"equal"``:
-                every word speaks equally loud and the context counts less, better for taggers.
+                all words speak equally loud, by the lexicon, unknown ones by their spelling. Better for taggers.
             dtype: Of the vectors and of the computation.
             threads: How many; all cores by default.
         """

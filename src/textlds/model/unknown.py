@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textlds.compiled import kernel_fma
-from textlds.corpus.characters import normalise_digits
+from textlds.corpus.characters import normalise_digits, without_ignored
 from textlds.corpus.encoding import EncodedText
 from textlds.corpus.spelling import spelling_features
 from textlds.corpus.vocabulary import Vocabulary
@@ -44,14 +44,14 @@ class Speller:
     Attributes:
         vocabulary: The known words.
         spelling: G, (B, h).
-        M: What carries a word's vector to the coordinates of the state, (h, h).
+        carry: What carries a word's vector to the coordinates of the state, (h, h).
         centre: Mean of the words' vectors over the text, (h,).
         shift: Mean of the gains before it was taken off, (h,).
     """
 
     vocabulary: Vocabulary
     spelling: NDArray[np.float32]
-    M: Matrix
+    carry: Matrix
     centre: Vector
     shift: Vector
 
@@ -85,17 +85,18 @@ class Speller:
     def vectors(self, words: Sequence[str], dtype: np.dtype[Any]) -> UnknownWords:
         """Return the vectors of words."""
         found = spelt(words, self.spelling, self.vocabulary)
-        gains = on_sphere((found - self.centre) @ self.M) - self.shift
+        gains = on_sphere((found - self.centre) @ self.carry) - self.shift
         return UnknownWords(gains.astype(dtype), found.astype(dtype))
 
 
 def spelt(words: Sequence[str], spelling: NDArray[np.float32], vocabulary: Vocabulary) -> NDArray[np.float32]:
     """Return what spelling says of words, each of length one, (n, h)."""
     digits = vocabulary.settings.digits
-    indptr, indices = spelling_features([normalise_digits(word, digits) for word in words], len(spelling))
+    plain = [without_ignored(normalise_digits(word, digits)) for word in words]
+    indptr, indices = spelling_features(plain, len(spelling))
     out = np.zeros((len(words), spelling.shape[1]), np.float32)
     _add_rows(indptr, indices, spelling, out)
-    return on_sphere(out, out=out)
+    return on_sphere(out, out=out, nothing=1e-20)  # counts of little weight give short vectors, with a direction
 
 
 @kernel_fma
