@@ -94,6 +94,7 @@ def write(rows: list[dict[str, Any]], arguments: argparse.Namespace) -> None:
 KINDS = (
     (("state",), "model"),
     (("left", "word", "right"), "model"),
+    (("state",), "equal"),
     (("state", "before", "word", "after"), "equal"),
 )
 SETTINGS = ("tokens", "vocab_size", "sizes", "iterations", "epochs", "threads")

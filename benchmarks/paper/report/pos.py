@@ -269,9 +269,11 @@ def _draw(path: Path, cells: Cells) -> None:
                 colour = GREEN if column.startswith("Lex") else BLUE if column[:2] in ("EM", "SS") else GREY
                 some = _scores(cells, bank, column, tags)
                 axes.plot(some, [row] * len(some), "o", color=colour, alpha=0.7)
-                axes.text(max(some), row, f"  {np.mean(some):.1f}", va="center", fontsize=8, color=colour)
-                if bank == "ptb" and column in PAPER[tags]:  # the paper's corpus, whole
-                    axes.plot(PAPER[tags][column], row, "D", color=ORANGE, markersize=4)
+                theirs = PAPER[tags].get(column) if bank == "ptb" else None  # the paper's corpus, whole
+                if theirs is not None:
+                    axes.plot(theirs, row, "D", color=ORANGE, markersize=4)
+                end = max([*some, *([] if theirs is None else [theirs])])
+                axes.text(end, row, f"  {np.mean(some):.1f}", va="center", fontsize=8, color=colour)
             axes.set_yticks(range(len(columns)), columns)
             axes.set(title=f"{NAMES[bank]}, {TAGS[tags]}", ylim=(len(columns) - 0.5, -0.5))  # type: ignore[index]
             axes.margins(x=0.15)

@@ -74,19 +74,24 @@ def _mean(some: Sequence[Mapping[str, Any]], name: str) -> float:
 def _claims(
     lds: Sequence[Mapping[str, Any]], word2vec: Sequence[Mapping[str, Any]], alone: Sequence[str]
 ) -> list[Claim]:
-    above = [name for name in alone if _mean(lds, name) > _mean(word2vec, name)]
-    in_context = max((name for name in _contexts(lds) if name != STATIC), key=lambda name: _mean(lds, name))
+    above = [name for name in alone if _mean(lds, name + EQUAL) > _mean(word2vec, name)]
+    static = max((STATIC, f"{STATIC}, equal evidence"), key=lambda name: _mean(lds, name))
+    in_context = max(
+        (name for name in _contexts(lds) if not name.startswith(STATIC)), key=lambda name: _mean(lds, name)
+    )
+    chance = 100 / np.sqrt(lds[0][STATIC]["found"])
     best = max(_contexts(word2vec), key=lambda name: _mean(word2vec, name))
     return [
         Claim(
-            "words by themselves: LDS above word2vec",
+            "words by themselves: LDS, equal evidence, above word2vec",
             len(above) == len(alone),
             f"on {len(above)} of {len(alone)} sets" + (f": {', '.join(above)}" if above else ""),
         ),
         Claim(
-            "the context tells the LDS more than the word alone (SCWS)",
-            _mean(lds, in_context) > _mean(lds, STATIC),
-            f"{in_context.removeprefix(CONTEXT)} {_mean(lds, in_context):.1f}, word {_mean(lds, STATIC):.1f}",
+            f"the context tells the LDS more than the word alone, by more than chance ({chance:.0f}, SCWS)",
+            bool(_mean(lds, in_context) > _mean(lds, static) + chance),
+            f"{in_context.removeprefix(CONTEXT)} {_mean(lds, in_context):.1f}, {static.removeprefix(CONTEXT)} "
+            f"{_mean(lds, static):.1f}",
         ),
         Claim(
             "in context: LDS above word2vec (SCWS)",
@@ -114,6 +119,10 @@ def _draw(
         ):
             known = [(value, place) for place, value in enumerate(values) if value is not None]
             axes.plot(*zip(*known, strict=True), "o", color=colour, markersize=7, label=label)
+        axes.plot(
+            [_mean(lds, name + EQUAL) for name in alone], range(len(alone)), "o", color=BLUE, markersize=7,
+            markerfacecolor="white", label="LDS, equal evidence",
+        )  # fmt: skip
         axes.axhline(len(alone) - 0.5, color="#c8c8c8", linewidth=0.8)
         axes.set_yticks(range(len(rows)), [name for name, *_ in rows])
         axes.set(ylim=(len(rows) - 0.5, -0.5), xlabel="Spearman's correlation × 100")
