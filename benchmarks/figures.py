@@ -123,8 +123,9 @@ def tagging() -> list[tuple[str, str, str, str]]:
     own = max((name for name in columns if name.startswith("EM")), key=lambda name: accuracy(name, "dev"), default=None)
     if own is None or "transformer" not in columns:
         return []
-    others = ", ".join(f"{name} {accuracy(name):.1f}" for name in ("word2vec", "word2vec ± 1", "transformer"))
-    return [("universal tags of UD EWT, test, %, 128 hidden units", f"{accuracy(own):.1f}", others, "`paper`")]
+    others = ("word2vec", "word2vec ± 1", "word2vec ± 1, spelling", "transformer")
+    listed = ", ".join(f"{name}: {accuracy(name):.1f}" for name in others if name in columns)
+    return [("universal tags of UD EWT, test, %, 128 hidden units", f"{accuracy(own):.1f}", listed, "`paper`")]
 
 
 def entities() -> list[tuple[str, str, str, str]]:
