@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from cli.runs import Run
-from textlds import load
+from textlds import TextLDS, load
 from textlds.cli.info import human_size
 
 
@@ -93,6 +94,15 @@ def test_info_of_a_model(run: Run, model: Path) -> None:
     text = run("info", model).stdout
     assert "a model" in text
     assert "EM iterations   4" in text
+    assert facts["lexicon"] is True
+    assert "profiles and spelling of words" in text
+
+
+def test_info_of_a_model_without_a_lexicon(run: Run, model: Path, tmp_path: Path) -> None:
+    whole = load(model)
+    TextLDS(whole.params, whole.vocabulary, whole.frequencies, whole.moments).save(tmp_path / "bare")
+    assert json.loads(run("info", tmp_path / "bare", "--json").stdout)["lexicon"] is False
+    assert re.search(r"lexicon +none", run("info", tmp_path / "bare").stdout)
 
 
 def test_info_of_counts(run: Run, counts: Path) -> None:

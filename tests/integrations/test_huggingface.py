@@ -114,6 +114,9 @@ def test_the_card_tells_what_the_history_knows(model):
     assert rows["log-likelihood, nats a token"].startswith(f"{model.history.log_likelihood[-1]:.3f} (")
     assert rows["seed"] == "0"
     assert "license" not in model_card(model, NAME)
+    spelt = 'vectors with `evidence="equal"` go by their spelling'
+    assert spelt in card
+    assert spelt not in model_card(random_model(0), NAME)  # which has no lexicon
 
 
 def test_a_model_without_history_has_a_card():

@@ -84,3 +84,12 @@ def test_bad_arguments():
         model.stream(parts="up")
     with pytest.raises(ArgumentError, match="7 is not a token"):
         model.stream().push(7)
+
+
+def test_a_stream_of_states_makes_no_table_of_words():
+    """It would take as long as whitening the whole vocabulary."""
+    model = random_model(1)
+    model.stream(parts=("state", "left")).push("aaa")
+    assert "words" not in vars(model._space("float32"))
+    model.stream(parts="before").push("aaa")
+    assert "words" in vars(model._space("float32"))

@@ -111,13 +111,14 @@ class EmbeddingSpace:
         vectors[rows < 0] = 0
         return vectors
 
-    def evidence_of(self, token: str, vocabulary: Vocabulary) -> tuple[Array, Array]:
-        """Return the gain of one token and its vector as a word alone."""
+    def evidence_of(self, token: str, vocabulary: Vocabulary, *, alone: bool) -> tuple[Array, Array]:
+        """Return the gain of one token, and its vector as a word alone if that is wanted (it takes a table of all)."""
         row = vocabulary.id(token)
         if self._speller is not None and row >= vocabulary.n_types and token != vocabulary.words[row]:
             own = self._speller.vectors([token], self._engine.dtype)
             return own.gains[0], own.words[0]
-        return self._engine.gains[row], self.words[row]
+        gain = self._engine.gains[row]
+        return gain, self.words[row] if alone else np.zeros_like(gain)
 
     def embed(
         self, window: Sequence[EncodedText], parts: Sequence[Part], method: Method, *, threads: int

@@ -36,7 +36,8 @@ class TokenStream:
         """Take one token and return its vector, (d,) float32."""
         if not isinstance(token, str):
             raise ArgumentError(f"{token!r:.100} is not a token; push one string at a time.")
-        gain, word = self._space.evidence_of(token, self._vocabulary)
+        alone = "word" in self._parts or "before" in self._parts
+        gain, word = self._space.evidence_of(token, self._vocabulary, alone=alone)
         filt = self._engine.shrink * self._pred + gain
         vectors = []
         for part in self._parts:
