@@ -2,8 +2,9 @@
 
 All is chosen on the development set: the penalty with words alone; the scale of the vectors by the same steps for each
 column, with the column's plain vectors; richer kinds of vectors take what was chosen for these, and the development set
-chooses among the kinds. The test set is scored once for each column, with what was chosen. Chance has a part only in
-the learning of vectors, which is done once.
+chooses among the kinds. The test set is scored for each column with what was chosen; what it showed before a column was
+changed is kept in earlier.json, and the report tells it. Chance has a part only in the learning of vectors, which is
+done once.
 """
 
 from __future__ import annotations

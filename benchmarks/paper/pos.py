@@ -3,7 +3,8 @@
 Everything is chosen on development sets. word2vec's window and epochs, on part of the text, and the iteration of EM by
 the mean accuracy of the paper's classifier over both treebanks and tag sets; the CRF's penalty and the scale of vectors
 in it on universal tags of the treebank sample; dropout and epoch of each classifier on its own development set. The
-test sets are tagged once, with what was chosen. Vectors are learnt once, with seed 0; the seeds are the classifiers'.
+test sets are tagged with what was chosen; what they showed before a column was changed is kept in earlier.json, and the
+report tells it. Vectors are learnt once, with seed 0; the seeds are the classifiers'.
 """
 
 from __future__ import annotations
