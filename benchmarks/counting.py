@@ -31,9 +31,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from textlds.corpus.reading import open_sources
+from textlds.corpus.reading.opening import open_sources
 from textlds.corpus.settings import TextSettings
-from textlds.corpus.tokenizer import ChunkTokenizer
+from textlds.corpus.tokens.tokenizer import ChunkTokenizer
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts.blocks import count_block
 from textlds.counts.pieces import Piece, PieceText, row_blocks, tokenize

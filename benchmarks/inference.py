@@ -29,7 +29,7 @@ import numpy as np
 import textlds
 from benchmarks.peers import Transformer
 from benchmarks.texts import first_lines
-from textlds.model.engine import sequence_starts
+from textlds.inference.engine import sequence_starts
 
 
 def main() -> None:
@@ -86,12 +86,12 @@ def show(name: str, value: float, unit: str = "tokens/s") -> float:
 
 def own_rates(model: textlds.TextLDS, sentences: list[str]) -> dict[str, float]:
     rates: dict[str, float] = {}
-    encoded = model._encoder.encode_many(sentences)
+    encoded = model.encoder.encode_many(sentences)
     ids = np.concatenate([text.ids for text in encoded])
     starts = sequence_starts([len(text.ids) for text in encoded])
     print(f"\ntextlds, h = {model.state_size}, {len(ids):,} tokens in {len(sentences):,} sentences")
     for dtype in ("float32", "float64"):
-        engine, space = model._engine(dtype), model._space(dtype)
+        engine, space = model.spaces.engine(dtype), model.spaces.space(dtype)
         out = np.empty((len(ids), model.state_size), engine.dtype)
         for threads in (1, 2):
             write = space.writer(("state",), "smooth", ids, starts, out)
@@ -130,18 +130,18 @@ def twenty_tokens(model: textlds.TextLDS, sentences: list[str]) -> str:
     words = " ".join(sentences).split()
     for n in range(10, 40):
         text = " ".join(words[:n])
-        if len(model._encoder.encode(text).tokens) >= 20:
+        if len(model.encoder.encode(text).tokens) >= 20:
             return text
     raise SystemExit("the text is too strange to cut 20 tokens from")
 
 
 def growth(model: textlds.TextLDS, sentences: list[str]) -> dict[str, float]:
     """Measure the rate at other state sizes; the speed does not depend on what the parameters are."""
+    from textlds.inference.engine import Engine
     from textlds.lds.canonical import CanonicalSystem
-    from textlds.model.engine import Engine
 
     print("\nhow the rate depends on the state size (from ids, float32, 1 thread, no whitening)")
-    encoded = model._encoder.encode_many(sentences)
+    encoded = model.encoder.encode_many(sentences)
     ids = np.concatenate([text.ids for text in encoded])
     starts = sequence_starts([len(text.ids) for text in encoded])
     rng = np.random.default_rng(0)
@@ -192,7 +192,7 @@ def model2vec(model: textlds.TextLDS, sentences: list[str], few: int) -> float:
 
 def transformer(model: textlds.TextLDS, sentences: list[str], few: int) -> float:
     network = Transformer(threads=1)
-    lists = [list(model._encoder.encode(sentence).tokens) for sentence in sentences[:few]]
+    lists = [list(model.encoder.encode(sentence).tokens) for sentence in sentences[:few]]
     return sum(map(len, lists)) / best(lambda: network.vectors(lists), 1)
 
 

@@ -33,8 +33,8 @@ from benchmarks.language_report import page
 from benchmarks.ngrams import KneserNey
 from benchmarks.texts import PENN_TREEBANK
 from textlds.corpus.encoding import Encoder
-from textlds.model.language.mixture import Mixture, fit_mixture
-from textlds.model.language.reading import sample
+from textlds.language.mixture import Mixture, fit_mixture
+from textlds.language.reading import sample
 
 Column = NDArray[np.float64]
 
@@ -167,12 +167,12 @@ def trials(arguments: argparse.Namespace, counts: textlds.LagCounts, texts: dict
 
 def add_parts(table: Table, model: textlds.TextLDS, texts: dict[str, str], names: Sequence[str]) -> float:
     """Put the parts of a model into the table, under these names; returns tokens a second of processor time."""
-    engine = model._engine("float32")
+    engine = model.spaces.engine("float32")
     predictor = model._language(engine)
     tokens = 0
     began = time.process_time()
     for part in ("dev", "test"):
-        contexts, words = sample(engine, model._encoder, [texts[part]], limit=1 << 40, threads=1)
+        contexts, words = sample(engine, model.encoder, [texts[part]], limit=1 << 40, threads=1)
         found = predictor.parts_of(contexts, words)
         tokens += len(words)
         for name, column in zip(names, found.T, strict=True):

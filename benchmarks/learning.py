@@ -33,13 +33,13 @@ import scipy.sparse as sp
 
 import textlds
 from benchmarks.texts import BYTES_A_TOKEN, first_bytes
-from textlds.fitting import make_sketch
 from textlds.learn import em
+from textlds.learn.moments import word_moments
+from textlds.learn.run import make_sketch
 from textlds.learn.settings import FitSettings
 from textlds.learn.ssid import subspace_identification
 from textlds.linalg.sparse import SparseMatrix
 from textlds.linalg.threads import one_blas_thread
-from textlds.moments import word_moments
 from textlds.progress import SilentProgress
 
 SECTIONS = ("spmm", "relaxation", "sketch", "train")

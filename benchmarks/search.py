@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 import textlds
 from benchmarks.senses import study
 from textlds.evaluation.data import read_tagged
-from textlds.integrations.search import OccurrenceIndex
-from textlds.integrations.search.senses import SenseSpace
+from textlds.search import OccurrenceIndex
+from textlds.search.senses import SenseSpace
 
 Vectors = NDArray[np.float32]
 Search = Callable[[Vectors], NDArray[np.int64]]
@@ -264,7 +264,7 @@ def question(model: textlds.TextLDS, text: Path, index: OccurrenceIndex) -> tupl
     """Return a line of the text and its word with the most occurrences in the index."""
     with text.open(encoding="utf-8") as lines:
         line = next(line for line in lines if len(line) > 50)
-    (tokens,) = (encoded.tokens for encoded in model._encoder.encode_many([line]))
+    (tokens,) = (encoded.tokens for encoded in model.encoder.encode_many([line]))
     return line, max(tokens, key=index.count)
 
 

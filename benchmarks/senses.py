@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 import textlds
 from textlds.evaluation.data import Tagged, read_scws
-from textlds.integrations.search.senses import TOPIC, SenseSpace
-from textlds.model.evidence import Evidence
+from textlds.search.senses import TOPIC, SenseSpace
+from textlds.vectors.weighting import Evidence
 
 Vectors = NDArray[np.float32]
 Places = Sequence[tuple[Sequence[str], int]]  # tokens, and the position of the word
@@ -160,7 +160,7 @@ def pseudo_words(
 ) -> Iterator[tuple[Places, list[str], list[int]]]:
     """Yield pairs of nouns as one: hidden occurrences, which noun each was, and the line it is from."""
     lines = [line for line in text.read_text(encoding="utf-8").split("\n") if len(line) > 50]
-    texts = [list(encoded.tokens) for encoded in model._encoder.encode_many(lines)]
+    texts = [list(encoded.tokens) for encoded in model.encoder.encode_many(lines)]
     where: dict[str, list[tuple[int, int]]] = collections.defaultdict(list)
     for number, tokens in enumerate(texts):
         for at, token in enumerate(tokens):

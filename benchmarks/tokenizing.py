@@ -24,9 +24,9 @@ from pathlib import Path
 os.environ.update(POLARS_MAX_THREADS="1", RAYON_NUM_THREADS="1", TOKENIZERS_PARALLELISM="false", OMP_NUM_THREADS="1")
 
 from textlds.corpus.encoding import Encoder
+from textlds.corpus.reading.sources import find_invalid
 from textlds.corpus.settings import TextSettings
-from textlds.corpus.sources import find_invalid
-from textlds.corpus.tokenizer import ChunkTokenizer
+from textlds.corpus.tokens.tokenizer import ChunkTokenizer
 from textlds.corpus.vocabulary import Vocabulary
 
 Contender = Callable[[], int]  # does the work and returns the number of tokens

@@ -1,4 +1,4 @@
-"""Write src/textlds/corpus/unicode_classes.bin: the character classes of the tokeniser.
+"""Write src/textlds/corpus/tokens/unicode_classes.bin: the character classes of the tokeniser.
 
 Run it with the newest Unicode data at hand (``pip install unicodedata2``); the table then holds for every Python.
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from textlds.corpus import characters as c
+from textlds.corpus.tokens import characters as c
 
 try:
     import unicodedata2 as unicodedata

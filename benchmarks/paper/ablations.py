@@ -16,8 +16,8 @@ from benchmarks.paper.scoring import TaggingScore
 from benchmarks.paper.store import Cell, Store
 from benchmarks.paper.treebanks import NAMES, running
 from textlds.evaluation.features import model_features
-from textlds.model.engine import Method
-from textlds.model.evidence import Evidence
+from textlds.inference.engine import Method
+from textlds.vectors.weighting import Evidence
 
 TITLE = "What each choice is worth"
 NEEDS = ("text", "ewt", "ptb")

@@ -8,8 +8,8 @@ from typing import Any
 import textlds
 from benchmarks.paper import settings
 from textlds.evaluation.features import Features, model_features
-from textlds.model.embedding import Part
-from textlds.model.evidence import Evidence
+from textlds.vectors.space import Part
+from textlds.vectors.weighting import Evidence
 
 _EQUAL = ", equal evidence"
 

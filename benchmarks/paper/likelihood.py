@@ -13,7 +13,7 @@ from benchmarks.paper.job import Job
 from benchmarks.paper.scoring import TaggingScore
 from benchmarks.paper.store import Cell, Store
 from textlds.evaluation.features import model_features
-from textlds.fitting import FitStep
+from textlds.learn.run import FitStep
 
 TITLE = "Likelihood and accuracy against EM iterations (supplementary figure)"
 NEEDS = ("text", "ewt")

@@ -31,8 +31,8 @@ from textlds.evaluation.features import Features, Sentences, Vectors, model_feat
 from textlds.evaluation.local import GRID, train_local
 from textlds.evaluation.measures import accuracy, mcnemar, right
 from textlds.evaluation.network import NetworkSettings
-from textlds.model.embedding import Part as VectorPart
-from textlds.model.evidence import Evidence
+from textlds.vectors.space import Part as VectorPart
+from textlds.vectors.weighting import Evidence
 
 TITLE = "Parts of speech (Table 2)"
 NEEDS = ("text", "ewt", "ptb")

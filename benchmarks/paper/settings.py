@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from textlds.model.embedding import Part
-from textlds.model.evidence import Evidence
+from textlds.vectors.space import Part
+from textlds.vectors.weighting import Evidence
 
 Options = Mapping[str, Any]
 

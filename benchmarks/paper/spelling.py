@@ -6,12 +6,12 @@ import numpy as np
 
 import textlds
 from textlds.evaluation.features import Features, Sentences, Vectors, plain
-from textlds.learn.spelling import fit_spelling
+from textlds.learn.moments import resolve_pseudocount
+from textlds.lexicon.spelling import fit_spelling
+from textlds.lexicon.unknown import spelt
 from textlds.linalg.threads import one_blas_thread
 from textlds.linalg.types import Matrix
-from textlds.model.evidence import leaning
-from textlds.model.unknown import spelt
-from textlds.moments import resolve_pseudocount
+from textlds.vectors.weighting import leaning
 
 
 def spelt_features(counts: textlds.LagCounts, table: Matrix, *, threads: int) -> Features:

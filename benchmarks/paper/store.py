@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from textlds.errors import ArgumentError
-from textlds.storage import new_file
+from textlds.storage.folders import new_file
 
 Figures = dict[str, Any]
 PACKAGES = ("textlds", "numpy", "scipy", "numba", "scikit-learn", "python-crfsuite", "seqeval", "gensim", "torch")

@@ -21,11 +21,12 @@ from benchmarks.paper.data import sha256
 from benchmarks.paper.spelling import spelt_features
 from benchmarks.texts import BYTES_A_TOKEN
 from textlds.corpus.encoding import Encoder
-from textlds.corpus.reading import open_sources
+from textlds.corpus.reading.opening import open_sources
 from textlds.evaluation.features import Features, word_features
-from textlds.fitting import FitStep
+from textlds.learn.run import FitStep
 from textlds.progress import Progress, SilentProgress
-from textlds.storage import new_file, read_arrays, write_arrays
+from textlds.storage.arrays import read_arrays, write_arrays
+from textlds.storage.folders import new_file
 
 
 @dataclass(frozen=True)

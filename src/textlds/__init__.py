@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING, Any
 from textlds._version import __version__
 
 if TYPE_CHECKING:
+    from textlds.api import count, fit, load, select, train
     from textlds.corpus.settings import TextSettings
     from textlds.corpus.vocabulary import Vocabulary
     from textlds.counts.lagcounts import LagCounts
     from textlds.errors import TextLDSError
-    from textlds.fitting import fit
     from textlds.model.textlds import TextLDS
-    from textlds.pipeline import count, load, train
-    from textlds.selecting import select
 
 __all__ = [
     "LagCounts",
@@ -45,11 +43,11 @@ _HOME = {
     "TextLDSError": "textlds.errors",
     "TextSettings": "textlds.corpus.settings",
     "Vocabulary": "textlds.corpus.vocabulary",
-    "count": "textlds.pipeline",
-    "fit": "textlds.fitting",
-    "load": "textlds.pipeline",
-    "select": "textlds.selecting",
-    "train": "textlds.pipeline",
+    "count": "textlds.api",
+    "fit": "textlds.api",
+    "load": "textlds.api",
+    "select": "textlds.api",
+    "train": "textlds.api",
 }
 
 

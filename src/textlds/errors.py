@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 
+REMEDY = "Restore it from a copy, or write it anew."  # for a damaged folder
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors of the system that only writing can meet
 
 

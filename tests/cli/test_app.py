@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from cli.runs import Run, process
-from textlds import __version__, pipeline
+from textlds import __version__, api
 from textlds.cli import _PANELS, count, fit, output, train
 from textlds.learn.settings import FitSettings
 
@@ -64,7 +64,7 @@ def test_every_argument_of_fit_is_an_option_with_the_same_default(command: Calla
 def test_every_argument_of_count_is_an_option_with_the_same_default(command: Callable[..., None]) -> None:
     options = inspect.signature(command).parameters
     elsewhere = {"paths", "texts", "client", "progress", "vocabulary", "workers"}
-    for name, argument in inspect.signature(pipeline.count).parameters.items():
+    for name, argument in inspect.signature(api.count).parameters.items():
         assert name in elsewhere or options[name].default == argument.default, name
 
 

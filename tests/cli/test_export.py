@@ -13,7 +13,7 @@ import pytest
 import textlds.integrations
 from cli.runs import Run
 from textlds import load
-from textlds.model.vectors import word_vectors
+from textlds.model.static import word_vectors
 
 
 def read_text(path: Path, *, header: bool) -> tuple[list[str], np.ndarray]:

@@ -20,7 +20,7 @@ from textlds.errors import ArgumentError
 SIZE = ("--state-size", "6", "--iterations", "4", "--quiet")
 # long enough to be interrupted, saved at every iteration
 LONG = ("--state-size", "8", "--iterations", "1000", "--seed", "3", "--threads", "1")
-DRIVER = "import textlds.fitting as f; f._SAVE_EVERY = 0.0; from textlds.cli import main; main()"
+DRIVER = "import textlds.learn.run as f; f._SAVE_EVERY = 0.0; from textlds.cli import main; main()"
 
 
 def weights(model: Path) -> bytes:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.runs import Run, process
-from textlds.integrations.search import OccurrenceIndex
+from textlds.search import OccurrenceIndex
 
 pytest.importorskip("faiss")
 

@@ -5,7 +5,7 @@ import unicodedata
 import numpy as np
 import pytest
 
-from textlds.corpus import characters as c
+from textlds.corpus.tokens import characters as c
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from oracles import tokenizer_twin
 from oracles.texts import PARAGRAPHS, messy_text, sample_text
 from textlds.corpus.encoding import EncodedText, Encoder
 from textlds.corpus.settings import TextSettings
-from textlds.corpus.tokenizer import ChunkTokenizer
+from textlds.corpus.tokens.tokenizer import ChunkTokenizer
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError
 

@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles.texts import sample_text
-from textlds.corpus.reading import Chunk, Source, open_sources, split
-from textlds.corpus.sources import find_invalid
+from textlds.corpus.reading.opening import Chunk, Source, open_sources, split
+from textlds.corpus.reading.sources import find_invalid
 from textlds.errors import ArgumentError, CorpusError, CorpusNotFoundError, EncodingError, MissingExtraError
 
 TEXT = sample_text(seed=7, n_lines=120)

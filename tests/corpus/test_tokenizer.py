@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from oracles import tokenizer_twin
 from oracles.texts import PARAGRAPHS, messy_text, sample_text
 from textlds.corpus.settings import BOUNDARY, END, TextSettings
-from textlds.corpus.tokenizer import ChunkTokenizer, as_callable, separated
+from textlds.corpus.tokens.tokenizer import ChunkTokenizer, as_callable, separated
 from textlds.errors import ArgumentError
 
 SETTINGS = [

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles.texts import words
-from textlds.corpus.types import TypeTable, pack, padded
+from textlds.corpus.tokens.types import TypeTable, pack, padded
 from textlds.errors import ArgumentError
 
 

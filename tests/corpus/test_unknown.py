@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from oracles.texts import PARAGRAPHS, words
 from oracles.unknown_twin import unknown_class
-from textlds.corpus.lookup import rows_of
-from textlds.corpus.types import TypeTable, pack
+from textlds.corpus.tokens.lookup import rows_of
+from textlds.corpus.tokens.types import TypeTable, pack
 from textlds.corpus.unknown import SHAPES, SUFFIXES, unknown_classes
 
 

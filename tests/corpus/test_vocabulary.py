@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from oracles.texts import sample_text, words
 from oracles.unknown_twin import unknown_class
-from textlds.corpus.characters import normalise_digits
 from textlds.corpus.settings import TextSettings
-from textlds.corpus.tokenizer import ChunkTokenizer
-from textlds.corpus.types import TypeTable
+from textlds.corpus.tokens.characters import normalise_digits
+from textlds.corpus.tokens.tokenizer import ChunkTokenizer
+from textlds.corpus.tokens.types import TypeTable
 from textlds.corpus.unknown import SHAPES
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError, CorpusNotFoundError, EncodingError, FormatError

@@ -9,7 +9,8 @@ import pytest
 from counts.texts import make_text
 from textlds.counts import LagCounts, count_corpus
 from textlds.errors import ArgumentError, FormatError, OutputExistsError
-from textlds.storage import read_arrays, read_config, write_arrays, write_config
+from textlds.storage.arrays import read_arrays, write_arrays
+from textlds.storage.folders import read_config, write_config
 
 
 @pytest.fixture(scope="module")

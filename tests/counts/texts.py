@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from textlds.corpus.records import IterableSource
-from textlds.corpus.sources import ReadingOptions, Source
+from textlds.corpus.reading.records import IterableSource
+from textlds.corpus.reading.sources import ReadingOptions, Source
 
 STEMS = "the of and a to in is was he for it with as his on be at by i this had not are but from or have an they which"
 CLITICS = [".", ",", "n't", "'s", "(", ")", "1984", "3.14", "U.S."]

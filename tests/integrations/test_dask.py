@@ -121,7 +121,7 @@ def test_the_last_items_keep_every_end():
 
 
 def test_pieces_cover_the_text_once(corpus):
-    from textlds.corpus.reading import open_sources
+    from textlds.corpus.reading.opening import open_sources
 
     pieces = cut(open_sources(corpus), 10_000)
     assert len(pieces) > 10

@@ -10,11 +10,11 @@ import pytest
 
 from integrations.limits import files_up_to
 from model.worlds import counts_of, markov_sentence, random_model
+from textlds.api import fit
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, FormatError, MissingExtraError, OutputExistsError
-from textlds.fitting import fit
 from textlds.integrations.gensim import FORMATS, keyed_vectors, save_vectors
-from textlds.model.vectors import KINDS, word_vectors
+from textlds.model.static import KINDS, word_vectors
 
 models = pytest.importorskip("gensim.models")
 

@@ -16,9 +16,9 @@ import pytest
 from integrations.hub import Repository, running_hub, use_hub
 from model.worlds import counts_of, markov_sentence, random_model
 from textlds import TextLDS
+from textlds.api import fit
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, FormatError, HubError, MissingExtraError, TextLDSError
-from textlds.fitting import fit
 from textlds.integrations.card import model_card
 
 constants = pytest.importorskip("huggingface_hub.constants")

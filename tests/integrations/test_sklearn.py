@@ -20,10 +20,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from model.worlds import CLASSES, SETTINGS, class_of, counts_of, grammar_text, names, random_model
 from textlds import TextLDS
+from textlds.api import fit
 from textlds.errors import ArgumentError, FormatError, MissingExtraError
-from textlds.fitting import fit
-from textlds.integrations.models import open_model
 from textlds.integrations.sklearn import TextLDSVectorizer, TokenClassifier, TokenEmbedder
+from textlds.model.loading import open_model
 
 WORDS = names(39)
 SMALL = random_model(0, V=40, h=3)

@@ -16,11 +16,11 @@ import pytest
 
 from integrations.limits import files_up_to
 from model.worlds import CLASSES, counts_of, grammar_text, names, random_model
+from textlds.api import fit
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, FormatError, MissingExtraError, OutputExistsError
-from textlds.fitting import fit
+from textlds.model.static import word_vectors
 from textlds.model.textlds import TextLDS
-from textlds.model.vectors import word_vectors
 
 spacy = pytest.importorskip("spacy")
 

@@ -13,10 +13,10 @@ import pytest
 from model.worlds import counts_of, grammar_text, random_model
 from oracles import gaussian
 from oracles.synthetic import KINDS
+from textlds.api import fit
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError, MissingExtraError
-from textlds.fitting import fit
 
 torch = pytest.importorskip("torch")
 

@@ -23,7 +23,7 @@ def test_stein_equation_against_kronecker_products() -> None:
 
 def prepared():  # type: ignore[no-untyped-def]
     model = random_model(3, V=30, h=4)
-    engine = model._engine("float64")
+    engine = model.spaces.engine("float64")
     system, gains = engine.system, engine.gains
     C = model.params.C @ np.linalg.inv(system.T)
     return system, gains, C, model.frequencies

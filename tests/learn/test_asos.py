@@ -16,9 +16,9 @@ from textlds.lds.params import LDSParams
 from textlds.lds.steady import steady_state
 from textlds.learn.asos import asos
 from textlds.learn.em import em_steps
+from textlds.learn.moments import Moments
 from textlds.learn.ssid import random_start, subspace_identification
 from textlds.linalg.operators import DenseOperator
-from textlds.moments import Moments
 
 V, TOKENS, LONG = 20, 4000, 40
 NAMES = ("filt_filt", "smooth_filt", "smooth_smooth", "smooth_next", "obs_smooth", "gain_obs_filt")

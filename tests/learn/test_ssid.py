@@ -8,10 +8,10 @@ from oracles.synthetic import KINDS, exact_moments, markov_text, random_lds, tex
 from textlds.errors import ArgumentError, RankError
 from textlds.lds.noise import START_MARGIN, FullNoise, explained_variance
 from textlds.lds.params import LDSParams
+from textlds.learn.moments import Moments
 from textlds.learn.ssid import pulled_inside, random_start, subspace_identification
 from textlds.linalg.operators import DenseOperator
 from textlds.linalg.psd import spectral_radius
-from textlds.moments import Moments
 
 OUTPUTS = ("first", "regression")
 COVARIANCES = ("matched", "paper")

@@ -7,9 +7,9 @@ import pytest
 
 from model.worlds import CLASSES, SETTINGS, class_of, counts_of, grammar_text, model_of, random_model
 from oracles.synthetic import random_lds
+from textlds.api import fit
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, UnknownWordError
-from textlds.fitting import fit
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_one_word_in_two_contexts_has_neighbours_of_two_classes(model, context, 
 def test_several_occurrences_are_averaged(model):
     """Cosines of the mean of their smoothed states with what every word brings, in the norm that whitens states."""
     context = ["the", "old", "bank", "sees", ".", "the", "dog", "bank", "."]
-    engine, S = model._engine("float64"), model.moments.smooth_smooth
+    engine, S = model.spaces.engine("float64"), model.moments.smooth_smooth
     inverse = np.linalg.inv(engine.system.T @ S @ engine.system.T.T)
     state = model.posterior(context).smooth[[2, 7]].mean(axis=0)
     norms = np.sqrt(np.einsum("ij,jk,ik->i", engine.gains, inverse, engine.gains)) * np.sqrt(state @ inverse @ state)

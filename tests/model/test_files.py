@@ -10,13 +10,14 @@ import pytest
 
 from model.worlds import counts_of, markov_sentence, random_model
 from oracles.synthetic import KINDS
+from textlds.api import fit
 from textlds.corpus.settings import TextSettings
 from textlds.errors import FormatError, OutputExistsError
-from textlds.fitting import fit
+from textlds.learn.history import History
 from textlds.model import files
-from textlds.model.history import History
 from textlds.model.textlds import TextLDS
-from textlds.storage import CONFIG, read_arrays, write_arrays, write_config, write_json
+from textlds.storage.arrays import read_arrays, write_arrays
+from textlds.storage.folders import CONFIG, write_config, write_json
 
 TEXTS = ["aaa aab zzz aac", ["aah", "aab"], "", "aaa aaa\naab"]
 FILES = ("model.safetensors", "vocabulary.json", "history.json")

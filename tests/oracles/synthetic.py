@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 from textlds.lds.noise import BohningNoise, DiagonalNoise, FullNoise, SphericalNoise
 from textlds.lds.params import LDSParams
+from textlds.learn.moments import Moments, word_moments
 from textlds.linalg.operators import DenseOperator
-from textlds.moments import Moments, word_moments
 
 KINDS = ("full", "diagonal", "spherical", "bohning")
 

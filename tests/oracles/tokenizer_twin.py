@@ -8,9 +8,9 @@ from __future__ import annotations
 import functools
 import re
 
-from textlds.corpus import characters as c
-from textlds.corpus.scanning import ABBREVIATIONS
 from textlds.corpus.settings import BOUNDARY, END, TextSettings
+from textlds.corpus.tokens import characters as c
+from textlds.corpus.tokens.scanning import ABBREVIATIONS
 
 
 @functools.cache

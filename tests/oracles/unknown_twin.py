@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from textlds.corpus import characters as c
+from textlds.corpus.tokens import characters as c
 from textlds.corpus.unknown import CAPITAL_SUFFIXES, SUFFIXES, unknown_classes
 
 

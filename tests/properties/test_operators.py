@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles.sparse_twin import gather_twin
+from textlds.learn.moments import word_moments
 from textlds.linalg.operators import DenseOperator, HankelOperator
 from textlds.linalg.sparse import SparseMatrix
 from textlds.linalg.svd import randomized_svd
-from textlds.moments import word_moments
 
 
 @st.composite

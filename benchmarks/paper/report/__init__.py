@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.paper.report.blocks import Block, Section, Table, Text, to_html, to_markdown
-from textlds.storage import new_file
+from textlds.storage.folders import new_file
 
 TITLE = "The paper's tables and figures"
 ORDER = ("dynamics", "pos", "ner", "likelihood", "ablations", "similarity")

@@ -38,9 +38,9 @@ def calibrate_model(
         options: Other arguments of :meth:`textlds.TextLDS.calibrated`.
         force: Overwrite the output.
     """
+    from textlds.api import load
     from textlds.counts.lagcounts import LagCounts
-    from textlds.pipeline import load
-    from textlds.storage import check_output
+    from textlds.storage.folders import check_output
 
     check_output(output, force=force)
     texts, others = (open_texts(some, **reading) if some else None for some in (files, held_out))

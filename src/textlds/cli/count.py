@@ -40,7 +40,7 @@ def count_files(
         force: Overwrite the output.
         options: The other arguments of :func:`textlds.counts.counting.count_to_folder`.
     """
-    from textlds.storage import check_output
+    from textlds.storage.folders import check_output
 
     check_output(output, force=force or resume)
     if vocab is not None:
@@ -74,7 +74,7 @@ def read_words(path: Path, settings: TextSettings) -> Vocabulary:
 
 def report(output: Path, *, as_json: bool, quiet: bool) -> None:
     """Say what stands in a counts folder that was just written."""
-    from textlds.storage import read_json
+    from textlds.storage.folders import read_json
 
     config = read_json(output / "config.json")
     facts = {"output": str(output)} | {name: config[name] for name in ("tokens", "types", "rows", "max_lag", "pairs")}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def state_transitions(path: Path, *, n: int, words: int) -> list[Transition]:
     """Return the n strongest transitions of a model's state."""
-    from textlds.pipeline import load
+    from textlds.api import load
 
     return load(path).dynamics(n, words=words)
 

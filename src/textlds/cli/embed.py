@@ -18,7 +18,7 @@ from textlds.cli.texts import Text, open_texts, read_texts, total_size
 
 if TYPE_CHECKING:
     from textlds.cli.vector_files import VectorWriter
-    from textlds.corpus.reading import Source
+    from textlds.corpus.reading.opening import Source
     from textlds.model.textlds import TextLDS, TokenVectors
     from textlds.progress import Progress
 
@@ -51,12 +51,12 @@ def embed_files(
     Returns:
         How much was done: texts, tokens, dimensions and seconds.
     """
+    from textlds.api import load
     from textlds.cli.vector_files import JsonLinesWriter, check_format, vector_file
-    from textlds.model.embedding import check_parts
-    from textlds.model.evidence import check_evidence
-    from textlds.pipeline import load
     from textlds.progress import resolve
-    from textlds.storage import check_output
+    from textlds.storage.folders import check_output
+    from textlds.vectors.space import check_parts
+    from textlds.vectors.weighting import check_evidence
 
     if output is not None:
         check_output(output, force=force)

@@ -11,7 +11,7 @@ from textlds.cli import options as opt
 from textlds.cli.output import print_json, say
 
 if TYPE_CHECKING:
-    from textlds.model.vectors import ClassRows, VectorKind
+    from textlds.model.static import ClassRows, VectorKind
 
 Format = Literal["word2vec", "word2vec-binary", "glove", "spacy"]
 
@@ -33,7 +33,7 @@ def export_vectors(
         path: The model folder.
         output: What to write.
         format: ``"word2vec"``, ``"word2vec-binary"``, ``"glove"`` or ``"spacy"``.
-        vectors: ``"input"`` or ``"output"``: see :mod:`textlds.model.vectors`.
+        vectors: ``"input"`` or ``"output"``: see :mod:`textlds.model.static`.
         classes: ``"keep"`` or ``"drop"`` the classes of unknown words.
         language: The code of the language, for spaCy.
         force: Overwrite the output.

@@ -12,7 +12,7 @@ from textlds.cli import options as opt
 from textlds.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from textlds.integrations.search import Occurrence
+    from textlds.search import Occurrence
 
 _REACH = 150  # characters shown on either side of a word
 
@@ -21,7 +21,7 @@ def find_occurrences(
     path: Path, word: str, context: str, *, n: int, match: Literal["same", "any"], topic: float
 ) -> list[Occurrence]:
     """Return the occurrences in an index that are used most like a word in a context."""
-    from textlds.integrations.search import OccurrenceIndex
+    from textlds.search import OccurrenceIndex
 
     return OccurrenceIndex.load(path).find(word, context, n=n, match=match, topic=topic)
 

@@ -32,7 +32,7 @@ def fit_counts(
         quiet: Show no progress.
         settings: The other arguments of :func:`textlds.fit`.
     """
-    from textlds.storage import check_output
+    from textlds.storage.folders import check_output
 
     check_output(output, force=force)
     checkpoint = checkpoint_of(output)
@@ -55,8 +55,8 @@ def fit_and_save(
     settings: dict[str, Any],
 ) -> TextLDS:
     """Fit, write the model, and only then remove the checkpoint."""
+    from textlds.api import fit
     from textlds.errors import TextLDSError
-    from textlds.fitting import fit
 
     fresh = not holds_fit(checkpoint)
     try:

@@ -11,7 +11,7 @@ from textlds.cli import options as opt
 from textlds.cli.output import print_json, say
 
 if TYPE_CHECKING:
-    from textlds.integrations.search.sampling import Words
+    from textlds.search.sampling import Words
 
 _CHOICES = ("all", "content")
 
@@ -41,8 +41,8 @@ def index_files(
         How much there is: occurrences, words and bytes.
     """
     from textlds.cli.info import folder_size
-    from textlds.integrations.search import OccurrenceIndex
-    from textlds.storage import check_output
+    from textlds.search import OccurrenceIndex
+    from textlds.storage.folders import check_output
 
     check_output(output, force=force)
     index = OccurrenceIndex.build(

@@ -16,7 +16,7 @@ _WORDS = 10  # of the most frequent ones shown
 
 def describe(path: Path) -> dict[str, Any]:
     """Return the facts of a folder that textlds wrote: counts, a model, an index, a checkpoint. Checks every file."""
-    from textlds.storage import read_config
+    from textlds.storage.folders import read_config
 
     if (path / "job" / "config.json").is_file():
         return _checkpoint(path)
@@ -38,7 +38,7 @@ def describe(path: Path) -> dict[str, Any]:
 
 def _model(path: Path, config: dict[str, Any]) -> dict[str, Any]:
     from textlds.model.files import HISTORY, LANGUAGE_FACTS, VOCABULARY
-    from textlds.storage import read_json
+    from textlds.storage.folders import read_json
 
     history = read_json(path / HISTORY)
     likelihoods, seconds = history["log_likelihood"], history["seconds"]
@@ -62,7 +62,7 @@ def _model(path: Path, config: dict[str, Any]) -> dict[str, Any]:
 
 def _counts(path: Path, config: dict[str, Any]) -> dict[str, Any]:
     from textlds.counts.lagcounts import VOCABULARY
-    from textlds.storage import read_json
+    from textlds.storage.folders import read_json
 
     return {
         "tokens": config["tokens"],
@@ -77,7 +77,7 @@ def _counts(path: Path, config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _index(path: Path, config: dict[str, Any]) -> dict[str, Any]:
-    from textlds.storage import read_config
+    from textlds.storage.folders import read_config
 
     model = read_config(path / "model", kind="model")
     return {
@@ -96,7 +96,7 @@ _FACTS = {"model": _model, "counts": _counts, "index": _index}
 
 
 def _checkpoint(path: Path) -> dict[str, Any]:
-    from textlds.storage import read_config, read_json
+    from textlds.storage.folders import read_config, read_json
 
     job = read_config(path / "job", kind="job")["job"]
     step = path / "step"

@@ -27,7 +27,7 @@ def merge_folders(folders: list[Path], weights: list[float], output: Path, *, fo
     from textlds.counts.algebra import combine_to_folder
     from textlds.counts.lagcounts import LagCounts
     from textlds.errors import ArgumentError
-    from textlds.storage import check_output
+    from textlds.storage.folders import check_output
 
     check_output(output, force=force)
     if weights and len(weights) != len(folders):

@@ -20,14 +20,14 @@ _INK, _BLUE, _ORANGE, _GREEN, _GREY = "#222222", "#2c6fbb", "#d9652b", "#3a8f5c"
 def plot_model(path: Path, output: Path, *, force: bool = False) -> None:
     """Draw the likelihood curve and the spectra of A, F and J into a file."""
     from textlds.errors import ArgumentError
-    from textlds.storage import check_output, new_file
+    from textlds.storage.folders import check_output, new_file
 
     check_output(output, force=force)
     suffix = output.suffix.lower()
     if suffix not in FORMATS:
         raise ArgumentError(f"--output {output}: the name must end in {', '.join(FORMATS)}, which says the format.")
     _matplotlib()
-    from textlds.pipeline import load
+    from textlds.api import load
 
     drawing = figure(load(path), title=path.resolve().name)
     with new_file(output, force=force) as file:

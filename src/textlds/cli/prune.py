@@ -25,7 +25,7 @@ def prune_folder(
         force: Overwrite the output.
     """
     from textlds.counts.lagcounts import LagCounts
-    from textlds.storage import check_output
+    from textlds.storage.folders import check_output
 
     check_output(output, force=force)
     before = LagCounts.load(counts)

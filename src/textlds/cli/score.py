@@ -14,9 +14,9 @@ from textlds.cli.output import print_json, say
 from textlds.cli.texts import Text, open_texts, read_texts
 
 if TYPE_CHECKING:
-    from textlds.corpus.reading import Source
-    from textlds.model.language.results import TokenSurprisals
-    from textlds.model.scoring import TokenScores
+    from textlds.corpus.reading.opening import Source
+    from textlds.inference.scoring import TokenScores
+    from textlds.language.results import TokenSurprisals
     from textlds.model.textlds import TextLDS
 
 _BATCH_CHARACTERS = 1 << 19  # scored together: about a hundred thousand tokens
@@ -111,7 +111,7 @@ def command(
     A low likelihood, or a high surprisal, is surprising. Surprisals are those of the model's language model; calibrate
     it first (textlds calibrate), or they are rough.
     """
-    from textlds.pipeline import load
+    from textlds.api import load
 
     if measure == "surprisal" and method != "filter":
         raise typer.BadParameter("there is an exact method for --measure likelihood only.", param_hint="--method")

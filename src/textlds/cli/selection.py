@@ -10,7 +10,8 @@ from textlds.cli.output import print_json, say
 from textlds.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from textlds.selecting import Selection
+    from textlds.learn.select import Selection
+    from textlds.model.textlds import TextLDS
 
 
 def parse_grid(options: list[str]) -> dict[str, list[Any]]:
@@ -34,12 +35,12 @@ def select_model(
     threads: int | None,
     force: bool,
     quiet: bool,
-) -> Selection:
+) -> Selection[TextLDS]:
     """Try the grid and write the best model."""
+    from textlds.api import select
     from textlds.cli.texts import open_texts, read_texts
     from textlds.counts.lagcounts import LagCounts
-    from textlds.selecting import select
-    from textlds.storage import check_output
+    from textlds.storage.folders import check_output
 
     check_output(output, force=force)
     texts = None
@@ -60,7 +61,7 @@ def select_model(
     return selection
 
 
-def report_selection(selection: Selection, output: Path, *, as_json: bool, quiet: bool) -> None:
+def report_selection(selection: Selection[TextLDS], output: Path, *, as_json: bool, quiet: bool) -> None:
     """Print all trials, best first."""
     if as_json:
         trials = [dataclasses.asdict(trial) for trial in selection.trials]

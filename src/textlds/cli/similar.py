@@ -13,7 +13,7 @@ from textlds.cli.output import print_json, print_table
 
 def similar_words(path: Path, word: str, *, context: str | None, n: int) -> list[tuple[str, float]]:
     """Return the n words most similar to a word, with their cosines."""
-    from textlds.pipeline import load
+    from textlds.api import load
 
     return load(path).similar(word, context=context, n=n)
 

@@ -16,7 +16,7 @@ def subtract_folder(counts: Path, forget: Path, output: Path, *, force: bool) ->
     from textlds.counts.algebra import combine_to_folder
     from textlds.counts.lagcounts import LagCounts
     from textlds.errors import CountsError
-    from textlds.storage import check_output
+    from textlds.storage.folders import check_output
 
     check_output(output, force=force)
     whole, part = LagCounts.load(counts), LagCounts.load(forget)

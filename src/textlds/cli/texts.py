@@ -6,17 +6,17 @@ import sys
 from typing import TYPE_CHECKING
 
 from textlds.cli.output import say
-from textlds.corpus.texts import Text, read_documents, read_texts, total_size
+from textlds.corpus.reading.texts import Text, read_documents, read_texts, total_size
 
 if TYPE_CHECKING:
-    from textlds.corpus.reading import Source
+    from textlds.corpus.reading.opening import Source
 
 __all__ = ["Text", "open_texts", "read_documents", "read_texts", "total_size"]
 
 
 def open_texts(files: list[str], *, text_column: str, encoding_errors: str, quiet: bool) -> list[Source]:
     """Return the files as sources; without files, standard input."""
-    from textlds.corpus.reading import open_sources
+    from textlds.corpus.reading.opening import open_sources
 
     if files in ([], ["-"]) and sys.stdin.isatty():
         say("Reading standard input, one text a line; end with Ctrl-D.", quiet=quiet)

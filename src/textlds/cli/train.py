@@ -45,7 +45,7 @@ def train_model(
         count_settings: Arguments of :func:`textlds.counts.count_to_folder`.
         fit_settings: Arguments of :func:`textlds.fit`.
     """
-    from textlds.storage import check_output
+    from textlds.storage.folders import check_output
 
     check_output(output, force=force)
     checkpoint = checkpoint_of(output)
@@ -87,8 +87,8 @@ def _count(
     quiet: bool,
     settings: dict[str, Any],
 ) -> None:
+    from textlds.api import text_settings
     from textlds.counts.counting import count_to_folder
-    from textlds.pipeline import text_settings
 
     settings = dict(settings)
     text, _ = text_settings(
@@ -106,7 +106,7 @@ def _count(
 
 def _already_counted(checkpoint: Path, job: dict[str, Any]) -> bool:
     """Tell whether the counts are finished; the unfinished work of another command is refused."""
-    from textlds.storage import read_json
+    from textlds.storage.folders import read_json
 
     path = checkpoint / _RECORD
     if not path.exists():
@@ -128,7 +128,7 @@ def _already_counted(checkpoint: Path, job: dict[str, Any]) -> bool:
 
 
 def _write_record(checkpoint: Path, job: dict[str, Any], *, counted: bool) -> None:
-    from textlds.storage import new_file
+    from textlds.storage.folders import new_file
 
     checkpoint.mkdir(parents=True, exist_ok=True)
     with new_file(checkpoint / _RECORD, force=True, text=True) as file:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from textlds.errors import ArgumentError, MissingExtraError
 from textlds.integrations.frames import token_arrays, vector_type
 from textlds.model.textlds import TokenVectors
-from textlds.storage import new_file
+from textlds.storage.folders import new_file
 
 FORMATS = (".npz", ".parquet", ".jsonl")
 _ROW_GROUP = 1 << 15  # tokens; 25 MB of vectors at d = 200

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textlds.compiled import kernel
-from textlds.corpus import token_kernel
-from textlds.corpus.characters import IGNORED
-from textlds.corpus.memory import PADDING, address
-from textlds.corpus.scanning import flat_characters, needs_normalising, normalised
 from textlds.corpus.settings import BOUNDARY
-from textlds.corpus.token_kernel import ABSENT
-from textlds.corpus.tokenizer import (
+from textlds.corpus.tokens import token_kernel
+from textlds.corpus.tokens.characters import IGNORED
+from textlds.corpus.tokens.memory import PADDING, address
+from textlds.corpus.tokens.scanning import flat_characters, needs_normalising, normalised
+from textlds.corpus.tokens.token_kernel import ABSENT
+from textlds.corpus.tokens.tokenizer import (
     DIGITS,
     MODES,
     CustomTokenizer,

@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textlds.compiled import kernel
-from textlds.corpus.characters import DIGIT, HYPHEN, IDEOGRAPH, LETTER, LOWER, PERIOD, UPPER
-from textlds.corpus.memory import byte
-from textlds.corpus.scanning import class_at
 from textlds.corpus.settings import Unknown
+from textlds.corpus.tokens.characters import DIGIT, HYPHEN, IDEOGRAPH, LETTER, LOWER, PERIOD, UPPER
+from textlds.corpus.tokens.memory import byte
+from textlds.corpus.tokens.scanning import class_at
 
 Array = Any  # arrays inside kernels: numba infers dtype and layout
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from textlds.corpus.characters import normalise_digits
-from textlds.corpus.lookup import rows_of
 from textlds.corpus.settings import TextSettings
-from textlds.corpus.tokenizer import DIGITS
-from textlds.corpus.types import Ints, TypeTable, pack
+from textlds.corpus.tokens.characters import normalise_digits
+from textlds.corpus.tokens.lookup import rows_of
+from textlds.corpus.tokens.tokenizer import DIGITS
+from textlds.corpus.tokens.types import Ints, TypeTable, pack
 from textlds.corpus.unknown import unknown_classes
 from textlds.errors import ArgumentError, CorpusNotFoundError, EncodingError, FormatError
 

@@ -25,7 +25,7 @@ from textlds.counts.lagcounts import LagCounts, write_folder
 from textlds.counts.plan import available_workers
 from textlds.counts.sinks import CsrSource, FolderSink, MemorySink
 from textlds.errors import ArgumentError, CountsError
-from textlds.storage import new_folder
+from textlds.storage.folders import new_folder
 
 
 @dataclasses.dataclass(frozen=True)

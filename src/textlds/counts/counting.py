@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from textlds._version import __version__
-from textlds.corpus.reading import EncodingErrors, Source, Sources, open_sources
+from textlds.corpus.reading.opening import EncodingErrors, Source, Sources, open_sources
 from textlds.corpus.settings import TextSettings
-from textlds.corpus.tokenizer import CustomTokenizer, check_tokenizer
+from textlds.corpus.tokens.tokenizer import CustomTokenizer, check_tokenizer
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts.lagcounts import LagCounts, write_folder
 from textlds.counts.pieces import PieceStore, learn_vocabulary
@@ -32,7 +32,7 @@ from textlds.counts.stages import count_store, tokenize_sources
 from textlds.counts.work import Work
 from textlds.errors import ArgumentError, CorpusError
 from textlds.progress import Progress, ProgressOption, resolve
-from textlds.storage import check_output, new_folder
+from textlds.storage.folders import check_output, new_folder
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,7 +23,8 @@ from textlds.counts import kernels
 from textlds.counts.blocks import RowRange
 from textlds.counts.sinks import FolderSink, columns_file, make_csr, values_file
 from textlds.errors import ArgumentError, FormatError
-from textlds.storage import new_folder, read_arrays, read_config, read_json, write_arrays, write_config, write_json
+from textlds.storage.arrays import read_arrays, write_arrays
+from textlds.storage.folders import new_folder, read_config, read_json, write_config, write_json
 
 if TYPE_CHECKING:
     from textlds.counts.algebra import Pruned

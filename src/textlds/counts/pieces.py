@@ -15,16 +15,16 @@ from pathlib import Path
 
 import numpy as np
 
-from textlds.corpus.reading import Chunk
+from textlds.corpus.reading.opening import Chunk
 from textlds.corpus.settings import TextSettings
-from textlds.corpus.tokenizer import ChunkTokenizer, CustomTokenizer
-from textlds.corpus.types import TypeTable, pack
+from textlds.corpus.tokens.tokenizer import ChunkTokenizer, CustomTokenizer
+from textlds.corpus.tokens.types import TypeTable, pack
 from textlds.corpus.unknown import unknown_classes
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts import kernels
 from textlds.counts.arrays import I32, I64, Flags, Values
 from textlds.errors import CorpusError
-from textlds.storage import read_arrays, write_arrays
+from textlds.storage.arrays import read_arrays, write_arrays
 
 DURABLE_AFTER = 10.0
 _STEP = 1 << 20  # ids read from disk at once

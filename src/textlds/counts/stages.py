@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from textlds.corpus.files import TextSource, compression, is_remote
-from textlds.corpus.reading import CHUNK_BYTES, Chunk, Source
+from textlds.corpus.reading.files import TextSource, compression, is_remote
+from textlds.corpus.reading.opening import CHUNK_BYTES, Chunk, Source
 from textlds.corpus.settings import TextSettings
-from textlds.corpus.tokenizer import CustomTokenizer
+from textlds.corpus.tokens.tokenizer import CustomTokenizer
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts.arrays import I32, I64
 from textlds.counts.blocks import Sink, count_block, in_order, merge
@@ -26,7 +26,7 @@ from textlds.counts.pieces import Piece, PieceStore, PieceText, row_blocks, toke
 from textlds.counts.plan import Plan
 from textlds.counts.sinks import FolderSink, FolderSource
 from textlds.progress import Progress
-from textlds.storage import read_arrays, write_arrays
+from textlds.storage.arrays import read_arrays, write_arrays
 
 _RUNS_AT_ONCE = 32  # runs merged in one go; each costs 16 V bytes of row lengths
 _RUN = "run.safetensors"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from textlds.errors import CountsError, OutputExistsError, TextLDSError
-from textlds.storage import new_file, read_json
+from textlds.storage.folders import new_file, read_json
 
 MANIFEST = "manifest.json"
 

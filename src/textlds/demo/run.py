@@ -59,7 +59,7 @@ def run_demo(
     from rich.console import Console
 
     from textlds.linalg.threads import check_threads
-    from textlds.storage import check_output
+    from textlds.storage.folders import check_output
 
     if output is not None:
         check_output(output, force=force)
@@ -79,7 +79,7 @@ def run_demo(
 
 
 def _read_and_count(show: _Show, threads: int) -> tuple[list[str], LagCounts]:
-    from textlds.pipeline import count
+    from textlds.api import count
     from textlds.progress import RichProgress
 
     show.step(
@@ -108,13 +108,13 @@ def _read_and_count(show: _Show, threads: int) -> tuple[list[str], LagCounts]:
 
 def _compile() -> None:
     """Have the counter compiled by letting it count a little."""
-    from textlds.pipeline import count
+    from textlds.api import count
 
     count(texts=iter(["A few words in a row.", "And a few more."]), vocab_size=4, workers=1)
 
 
 def _fit(show: _Show, counts: LagCounts, settings: dict[str, Any]) -> TextLDS:
-    from textlds.fitting import fit
+    from textlds.api import fit
 
     show.step(
         "Learning",

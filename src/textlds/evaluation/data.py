@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from textlds.corpus.files import File, compression, decompressed
-from textlds.corpus.sources import checked
+from textlds.corpus.reading.files import File, compression, decompressed
+from textlds.corpus.reading.sources import checked
 from textlds.errors import ArgumentError, CorpusError
 
 PathLike = str | os.PathLike[str]

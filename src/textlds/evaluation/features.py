@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from textlds.corpus.encoding import Encoder
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError
-from textlds.model.embedding import check_parts
-from textlds.model.evidence import Evidence, check_evidence
+from textlds.vectors.space import check_parts
+from textlds.vectors.weighting import Evidence, check_evidence
 
 if TYPE_CHECKING:
-    from textlds.model.engine import Method
+    from textlds.inference.engine import Method
     from textlds.model.textlds import Parts, TextLDS
 
 Sentences = Sequence[Sequence[str]]

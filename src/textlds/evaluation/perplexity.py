@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from textlds.progress import ProgressOption, resolve
 
 if TYPE_CHECKING:
-    from textlds.model.language.results import Perplexity
+    from textlds.corpus.encoding import Text
+    from textlds.language.results import Perplexity
     from textlds.model.textlds import TextLDS
-    from textlds.model.windows import Text
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ def evaluate_perplexity(
     """
     import numpy as np
 
-    from textlds.model.language.language import smoothed_unigram
-    from textlds.model.language.predictor import corpus_counts
-    from textlds.model.language.results import Perplexity, TokenSurprisals
+    from textlds.language.language import smoothed_unigram
+    from textlds.language.predictor import corpus_counts
+    from textlds.language.results import Perplexity, TokenSurprisals
 
     counts = model.language.counts if model.language else corpus_counts(model.frequencies, model.history.settings)[0]
     static = -np.log2(smoothed_unigram(counts))

@@ -116,7 +116,7 @@ def _rows(model: TextLDS) -> list[tuple[str, str]]:
             "contexts end at",
             text.boundaries + (f", marked {_code(text.boundary_token)}" if text.boundary_token else ""),
         ),
-        ("memory, tokens", model._engine("float32").system.memory(_FORGOTTEN)),
+        ("memory, tokens", model.spaces.engine("float32").system.memory(_FORGOTTEN)),
         ("written by", f"textlds {settings['textlds_version']}" if "textlds_version" in settings else None),
     ]
     return [(name, _shown(value)) for name, value in rows if value is not None]

@@ -23,12 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from textlds.corpus.files import TextSource, compression, split
-from textlds.corpus.reading import EncodingErrors, Source, Sources, open_sources
-from textlds.corpus.records import IterableSource
+from textlds.corpus.reading.files import TextSource, compression, split
+from textlds.corpus.reading.opening import EncodingErrors, Source, Sources, open_sources
+from textlds.corpus.reading.records import IterableSource
 from textlds.corpus.settings import BOUNDARY, END, TextSettings
-from textlds.corpus.tokenizer import CustomTokenizer
-from textlds.corpus.types import TypeTable
+from textlds.corpus.tokens.tokenizer import CustomTokenizer
+from textlds.corpus.tokens.types import TypeTable
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts import kernels
 from textlds.counts.arrays import I32, I64

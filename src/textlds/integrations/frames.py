@@ -14,17 +14,15 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from textlds.errors import ArgumentError, MissingExtraError
-from textlds.integrations.models import ModelLike, open_model
-from textlds.integrations.pooling import Pooling, check_pooling, pooled
-from textlds.model.embedding import check_parts
-from textlds.model.engine import Method
-from textlds.model.evidence import Evidence, check_evidence
+from textlds.inference.engine import Method
+from textlds.model.loading import ModelLike, open_model
 from textlds.model.textlds import Parts, TextLDS, TokenVectors
+from textlds.vectors.pooling import Pooling, check_pooling, pooled
+from textlds.vectors.space import check_parts
+from textlds.vectors.weighting import Evidence, check_evidence
 
-Array = NDArray[Any]
 TOKENS, VECTORS, VECTOR = "tokens", "vectors", "vector"
 _ROWS = 1024  # embedded at a time: what a lazy frame holds of its vectors
 _KINDS = (

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textlds.errors import ArgumentError, MissingExtraError
-from textlds.integrations.models import ModelLike, open_model
-from textlds.model.vectors import ClassRows, VectorKind, WordVectors, word_vectors
+from textlds.model.loading import ModelLike, open_model
+from textlds.model.static import ClassRows, VectorKind, WordVectors, word_vectors
 from textlds.progress import ProgressOption, resolve
-from textlds.storage import check_output, new_file
+from textlds.storage.folders import check_output, new_file
 
 if TYPE_CHECKING:
     from gensim.models import KeyedVectors
@@ -34,7 +34,7 @@ def keyed_vectors(model: ModelLike, *, vectors: VectorKind = "input", classes: C
 
     Args:
         model: A model or the path of its folder.
-        vectors: ``"input"`` or ``"output"``: see :mod:`textlds.model.vectors`.
+        vectors: ``"input"`` or ``"output"``: see :mod:`textlds.model.static`.
         classes: ``"keep"`` or ``"drop"`` the classes of unknown words, which stand under their names, ``<unk>`` ...
     """
     try:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from textlds._version import __version__
 from textlds.errors import ArgumentError, HubError, MissingExtraError, TextLDSError
 from textlds.integrations.card import CARD, model_card, with_new_facts
-from textlds.storage import CONFIG, read_json
+from textlds.storage.folders import CONFIG, read_json
 
 if TYPE_CHECKING:
     from textlds.model.textlds import TextLDS

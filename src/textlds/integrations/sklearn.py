@@ -15,15 +15,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from textlds.errors import ArgumentError, MissingExtraError
-from textlds.integrations.models import ModelLike, open_model
-from textlds.integrations.pooling import Pooling, check_pooling, pooled
-from textlds.model.embedding import check_parts
-from textlds.model.engine import Method
-from textlds.model.evidence import Evidence, check_evidence
+from textlds.inference.engine import Method
+from textlds.linalg.types import Array
+from textlds.model.loading import ModelLike, open_model
 from textlds.model.textlds import Parts, Text
+from textlds.vectors.pooling import Pooling, check_pooling, pooled
+from textlds.vectors.space import check_parts
+from textlds.vectors.weighting import Evidence, check_evidence
 
 try:
     from sklearn.base import BaseEstimator, TransformerMixin, clone
@@ -31,7 +31,6 @@ try:
 except ImportError as _error:
     raise MissingExtraError("textlds.integrations.sklearn", "sklearn") from _error
 
-Array = NDArray[Any]
 TokenForm = Literal["arrays", "dicts"]
 
 

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from textlds._version import __version__
 from textlds.errors import ArgumentError, FormatError, MissingExtraError
-from textlds.storage import CONFIG, FORMAT_VERSION, check_output, new_folder, write_json
+from textlds.linalg.types import Array
+from textlds.storage.folders import CONFIG, FORMAT_VERSION, check_output, new_folder, write_json
 
 try:
     import spacy
@@ -41,11 +41,10 @@ except ImportError as _error:
 
 if TYPE_CHECKING:
     from textlds.corpus.settings import TextSettings
-    from textlds.integrations.models import ModelLike
+    from textlds.model.loading import ModelLike
+    from textlds.model.static import ClassRows, VectorKind, WordVectors
     from textlds.model.textlds import TextLDS
-    from textlds.model.vectors import ClassRows, VectorKind, WordVectors
 
-Array = NDArray[Any]
 Layer = Model[Any, Any]
 Assign = Literal["extension", "tensor", "both"]
 EXTENSION = "textlds"
@@ -68,7 +67,7 @@ class StoredModel(Shim):
     @property
     def model(self) -> TextLDS:
         """The model."""
-        from textlds.integrations.models import open_model
+        from textlds.model.loading import open_model
 
         if self._model is None:
             if self._source is None:
@@ -260,8 +259,8 @@ def _no_gradient(gradients: list[Any]) -> list[Any]:
 
 def embed_options(parts: str | Sequence[str], method: str, evidence: str) -> dict[str, Any]:
     """Return options of :meth:`~textlds.TextLDS.embed`, checked, as they are stored with a layer."""
-    from textlds.model.embedding import check_parts
-    from textlds.model.evidence import check_evidence
+    from textlds.vectors.space import check_parts
+    from textlds.vectors.weighting import check_evidence
 
     names = list(check_parts(parts, method))
     check_evidence(evidence, method)
@@ -325,7 +324,7 @@ def save_vectors(
     Args:
         model: A model or the path of its folder.
         path: The folder.
-        vectors: ``"input"`` or ``"output"``: see :mod:`textlds.model.vectors`.
+        vectors: ``"input"`` or ``"output"``: see :mod:`textlds.model.static`.
         classes: ``"keep"`` or ``"drop"`` the classes of unknown words, which stand under their names, ``<unk>`` ...
         language: The code of the language; spaCy lets no other one use the vectors.
         force: Overwrite a folder that textlds wrote.
@@ -333,8 +332,8 @@ def save_vectors(
     Returns:
         What was written.
     """
-    from textlds.integrations.models import open_model
-    from textlds.model.vectors import word_vectors
+    from textlds.model.loading import open_model
+    from textlds.model.static import word_vectors
 
     check_output(path, force=force)
     try:

@@ -43,11 +43,6 @@ class CanonicalSystem:
     cov_stationary: Matrix
     logdet_D: float
 
-    @property
-    def contraction(self) -> float:
-        """‖F‖₂: the factor by which the filter forgets, at least, at every token."""
-        return float(np.linalg.norm(self.shrink[:, None] * self.A, 2))
-
     def memory(self, tolerance: float) -> int:
         """Return the least b with ‖Fᵇ‖₂ ≤ tolerance: after b tokens no more is left of where the filter began."""
         F = self.shrink[:, None] * self.A

@@ -28,7 +28,6 @@ import numpy as np
 from textlds.errors import ArgumentError, NoiseError
 from textlds.linalg.psd import symmetric
 from textlds.linalg.types import Matrix, Vector
-from textlds.moments import Moments
 
 NoiseKind = Literal["full", "diagonal", "spherical", "bohning"]
 NOISE_KINDS: tuple[NoiseKind, ...] = get_args(NoiseKind)
@@ -72,7 +71,7 @@ class Noise(Protocol):
     def transformed(self, inverse: Matrix) -> Noise:
         """Return the same D after the state changes coordinates by x → inverse · x."""
 
-    def estimated(self, C: Matrix, second_moment: Matrix, moments: Moments) -> Noise:
+    def estimated(self, C: Matrix, second_moment: Matrix) -> Noise:
         """M-step: the D that maximises the expected likelihood, Ψ_0 − C E[x xᵀ] Cᵀ within this kind."""
 
     def word_terms(self, C: Matrix, null: Vector) -> Vector:
@@ -115,7 +114,7 @@ class FullNoise:
         """M → T⁻¹ M T⁻ᵀ, so that C M Cᵀ stays."""
         return replace(self, M=symmetric(inverse @ self.M @ inverse.T))
 
-    def estimated(self, C: Matrix, second_moment: Matrix, moments: Moments) -> FullNoise:
+    def estimated(self, C: Matrix, second_moment: Matrix) -> FullNoise:
         """M = E[x xᵀ]: D is exactly the residual covariance, positive semidefinite by construction."""
         return FullNoise(clip_to_psd(C, second_moment))
 
@@ -155,7 +154,7 @@ class SphericalNoise:
         """D does not involve the state."""
         return self
 
-    def estimated(self, C: Matrix, second_moment: Matrix, moments: Moments) -> SphericalNoise:
+    def estimated(self, C: Matrix, second_moment: Matrix) -> SphericalNoise:
         """d = tr(Ψ_0 − C E[x xᵀ] Cᵀ) / (V − 1)."""
         residual = self.rank - float(np.sum((C.T @ C) * second_moment))
         return replace(self, d=max(residual / self.rank, PSD_MARGIN))
@@ -195,7 +194,7 @@ class DiagonalNoise:
         """D does not involve the state."""
         return self
 
-    def estimated(self, C: Matrix, second_moment: Matrix, moments: Moments) -> DiagonalNoise:
+    def estimated(self, C: Matrix, second_moment: Matrix) -> DiagonalNoise:
         """d = diag(Ψ_0 − C E[x xᵀ] Cᵀ)."""
         explained = np.einsum("ij,jk,ik->i", C, second_moment, C, optimize=True)
         return replace(self, d=np.maximum(self.static - explained, PSD_MARGIN))
@@ -236,7 +235,7 @@ class BohningNoise:
         """D does not involve the state."""
         return self
 
-    def estimated(self, C: Matrix, second_moment: Matrix, moments: Moments) -> BohningNoise:
+    def estimated(self, C: Matrix, second_moment: Matrix) -> BohningNoise:
         """D is fixed."""
         return self
 
@@ -257,13 +256,13 @@ class BohningNoise:
         return np.diag(self.d) - np.outer(self.u, self.u)
 
 
-def initial_noise(kind: NoiseKind, C: Matrix, second_moment: Matrix, moments: Moments) -> Noise:
+def initial_noise(kind: NoiseKind, C: Matrix, second_moment: Matrix, null: Vector | None, rank: int) -> Noise:
     """Return the noise of a kind that leaves D = Ψ_0 − C E[x xᵀ] Cᵀ, or its nearest of that kind."""
-    if kind in ("diagonal", "bohning") and moments.null is None:
+    if kind in ("diagonal", "bohning") and null is None:
         raise ArgumentError(f"noise={kind!r} needs the full space: it cannot be combined with compression.")
     if kind == "full":
         return FullNoise(clip_to_psd(C, second_moment, margin=START_MARGIN))
-    return _static_noise(kind, moments.null, moments.rank).estimated(C, second_moment, moments)
+    return _static_noise(kind, null, rank).estimated(C, second_moment)
 
 
 def noise_from_arrays(kind: NoiseKind, arrays: Mapping[str, Matrix], null: Vector) -> Noise:

@@ -28,11 +28,11 @@ import numpy as np
 
 from textlds.lds.params import LDSParams
 from textlds.lds.steady import SteadyState
+from textlds.learn.moments import Moments
 from textlds.linalg.equations import solve_generalised_lyapunov, solve_lyapunov
 from textlds.linalg.psd import symmetric
 from textlds.linalg.threads import parallel_map
 from textlds.linalg.types import Matrix
-from textlds.moments import Moments
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,9 @@ from textlds.errors import ArgumentError, TextLDSError
 from textlds.lds.params import LDSParams
 from textlds.lds.steady import SteadyState, steady_state
 from textlds.learn.asos import Statistics, asos
+from textlds.learn.moments import Moments
 from textlds.linalg.psd import sqrt_and_inverse, symmetric
 from textlds.linalg.types import Matrix
-from textlds.moments import Moments
 
 FIRST_RELAXATION = 1.8
 _GROWTH = 1.1
@@ -111,7 +111,7 @@ def maximise(step: EMStep, moments: Moments) -> LDSParams:
     _, inverse_root = sqrt_and_inverse(E0)
     A = inverse_root @ E1 @ inverse_root
     C = statistics.obs_smooth @ inverse_root
-    noise = step.params.noise.estimated(C, np.eye(len(A)), moments)
+    noise = step.params.noise.estimated(C, np.eye(len(A)))
     return LDSParams(A, C, _innovation(A), noise)
 
 
@@ -123,7 +123,7 @@ def _relaxed(step: EMStep, plain: LDSParams, moments: Moments, horizon: int) -> 
     old, new = before.noise.arrays(), plain.noise.arrays()
     noise = plain.noise.with_arrays({name: old[name] + eta * (new[name] - old[name]) for name in new})
     if noise.kind == "full":
-        noise = noise.estimated(C, np.eye(len(A)), moments)
+        noise = noise.estimated(C, np.eye(len(A)))
     try:
         params = LDSParams(A, C, _innovation(A), noise)
         following = evaluate(params, moments, horizon=horizon, iteration=step.iteration + 1)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from textlds.errors import ArgumentError
 from textlds.lds.noise import NOISE_KINDS, NoiseKind
-from textlds.moments import Pseudocount
+from textlds.learn.moments import Pseudocount
 
 Start = Literal["subspace", "random"]
 Compression = Literal["auto", "none"] | int

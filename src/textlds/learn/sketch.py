@@ -6,7 +6,7 @@ Up to the noise floor of the counts, every C that subspace identification or EM 
     M_k = Bᵀ Ψ_k B (p x p),   M_0 = I,
 
 and learn from the M_k in place of the Ψ_k, with c = BᵀC (p x h) in place of C. Nothing else changes: a
-:class:`~textlds.moments.Moments` is all that learning ever sees.
+:class:`~textlds.learn.moments.Moments` is all that learning ever sees.
 
 The basis comes from a randomized range finder with one power step, over the first two lags. A Gaussian panel meets
 each of them and its transpose, with other signs of its rows each time, so that the sum of the products samples the
@@ -25,9 +25,9 @@ import numpy as np
 from textlds.lds.params import LDSParams
 from textlds.learn.asos import output_coefficients
 from textlds.learn.em import EMStep
+from textlds.learn.moments import Moments
 from textlds.linalg.operators import DenseOperator, Operator
 from textlds.linalg.tall import Tall, gram, orthonormal
-from textlds.moments import Moments
 
 _BASIS_LAGS = 2  # lags that the basis comes from
 

@@ -24,12 +24,12 @@ import numpy as np
 from textlds.errors import ArgumentError, RankError
 from textlds.lds.noise import NoiseKind, initial_noise
 from textlds.lds.params import LDSParams
+from textlds.learn.moments import Moments
 from textlds.linalg.equations import solve_lyapunov
 from textlds.linalg.operators import HankelOperator, Operator, ScaledOperator
 from textlds.linalg.psd import spectral_radius, symmetric
 from textlds.linalg.svd import randomized_svd
 from textlds.linalg.types import Matrix
-from textlds.moments import Moments
 
 OutputRule = Literal["first", "regression"]
 CovarianceRule = Literal["matched", "paper"]
@@ -93,7 +93,7 @@ def subspace_identification(
     scale = _matched_scale(A, C, G) if covariance == "matched" else 1.0
     Q = scale * np.eye(state_size)
     cov_state = symmetric(solve_lyapunov(A, Q))
-    return LDSParams(A, C, Q, initial_noise(noise, C, cov_state, moments)).normalised()
+    return LDSParams(A, C, Q, initial_noise(noise, C, cov_state, moments.null, moments.rank)).normalised()
 
 
 def random_start(
@@ -112,7 +112,7 @@ def random_start(
     C = np.sqrt(0.1) * basis
     Q = np.eye(state_size)
     cov_state = symmetric(solve_lyapunov(A, Q))
-    return LDSParams(A, C, Q, initial_noise(noise, C, cov_state, moments)).normalised()
+    return LDSParams(A, C, Q, initial_noise(noise, C, cov_state, moments.null, moments.rank)).normalised()
 
 
 def pulled_inside(A: Matrix, limit: float) -> Matrix:

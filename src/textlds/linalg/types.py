@@ -7,5 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+Array = NDArray[Any]
 Matrix = NDArray[np.floating[Any]]
 Vector = NDArray[np.floating[Any]]

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import UnknownWordError
-from textlds.linalg.types import Matrix
-
-Array = NDArray[Any]
+from textlds.linalg.types import Array, Matrix
 
 
 @dataclass(frozen=True)

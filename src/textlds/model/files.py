@@ -5,21 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from textlds._version import __version__
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import FormatError
+from textlds.language.language import LanguageModel
 from textlds.lds.noise import NOISE_KINDS, NoiseKind
-from textlds.model.history import History
-from textlds.model.language.language import LanguageModel
-from textlds.storage import new_folder, read_arrays, read_config, read_json, write_arrays, write_config, write_json
+from textlds.learn.history import History
+from textlds.linalg.types import Array
+from textlds.storage.arrays import read_arrays, write_arrays
+from textlds.storage.folders import new_folder, read_config, read_json, write_config, write_json
 
-Array = NDArray[Any]
 ARRAYS, VOCABULARY, HISTORY = "model.safetensors", "vocabulary.json", "history.json"
 LANGUAGE_ARRAYS, LANGUAGE_FACTS = "language.safetensors", "language.json"
 

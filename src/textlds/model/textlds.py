@@ -7,40 +7,38 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from textlds.corpus.encoding import Encoder
+from textlds.corpus.encoding import Text as Text
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts.lagcounts import LagCounts
 from textlds.errors import ArgumentError
+from textlds.inference.engine import Engine, Method
+from textlds.inference.posterior import SequencePosterior, sequence_posterior
+from textlds.inference.scoring import Scores, TokenScores, score_writer
+from textlds.inference.windows import check_texts, flatten, visible, windows
+from textlds.language.calibrating import Fitted, calibrate
+from textlds.language.language import LanguageModel, Link
+from textlds.language.predictor import Predictor, make_predictor
+from textlds.language.reading import next_context, surprisals
+from textlds.language.results import NextWord, Perplexity, TokenSurprisals
 from textlds.lds.noise import noise_from_arrays
 from textlds.lds.params import LDSParams
 from textlds.lds.second_moments import PosteriorMoments
-from textlds.learn.lexicon import Lexicon
+from textlds.learn.history import History
+from textlds.lexicon.lexicon import Lexicon
+from textlds.linalg.sphere import on_sphere
 from textlds.linalg.threads import check_threads
-from textlds.linalg.types import Vector
-from textlds.model.embedding import EmbeddingSpace, Part, check_parts
-from textlds.model.embedding import TokenVectors as TokenVectors
-from textlds.model.engine import Engine, Method
-from textlds.model.evidence import Evidence, check_evidence
+from textlds.linalg.types import Array, Vector
 from textlds.model.exploring import Transition, nearest, require_known, transitions
 from textlds.model.files import read_model, write_model
-from textlds.model.history import History
-from textlds.model.inference import Inference
-from textlds.model.language.calibrating import Fitted, calibrate
-from textlds.model.language.language import LanguageModel, Link
-from textlds.model.language.predictor import Predictor, make_predictor
-from textlds.model.language.reading import next_context, surprisals
-from textlds.model.language.results import NextWord, Perplexity, TokenSurprisals
-from textlds.model.posterior import SequencePosterior, sequence_posterior
-from textlds.model.scoring import Scores, TokenScores, score_writer
-from textlds.model.sphere import on_sphere
-from textlds.model.streaming import TokenStream
-from textlds.model.windows import Text as Text
-from textlds.model.windows import check_texts, flatten, visible, windows
 from textlds.progress import ProgressOption, resolve
+from textlds.vectors.space import Part, check_parts
+from textlds.vectors.space import TokenVectors as TokenVectors
+from textlds.vectors.spaces import Spaces
+from textlds.vectors.streaming import TokenStream
+from textlds.vectors.weighting import Evidence, check_evidence
 
-Array = NDArray[Any]
 Parts = Part | Sequence[Part]
 Dtype = Literal["float32", "float64"]
 
@@ -57,6 +55,8 @@ class TextLDS:
         lexicon: What words are like by themselves, which ``evidence="equal"`` goes by; or None.
         history: How the model was learnt.
         language: The calibrated language model, or None; see :meth:`calibrated`.
+        encoder: Turns text into rows of the vocabulary, as the corpus was.
+        spaces: The filters, smoothers and spaces of its vectors, made when they are first needed.
     """
 
     def __init__(
@@ -80,9 +80,9 @@ class TextLDS:
         self.lexicon = lexicon
         self.history = history or History()
         self.language = language
-        self._encoder = Encoder(vocabulary, tokenizer=tokenizer)
+        self.encoder = Encoder(vocabulary, tokenizer=tokenizer)
         stored = LDSParams(self._A, self._C, self._Q, self._noise)  # as in memory: C in float32
-        self._inference = Inference(stored, vocabulary, frequencies, moments, lexicon)
+        self.spaces = Spaces(stored, vocabulary, frequencies, moments, lexicon)
         self._word_terms: Vector | None = None
         self._predictor: Predictor | None = None
 
@@ -129,11 +129,11 @@ class TextLDS:
         names = check_parts(parts, method)
         check_evidence(evidence, method)
         check_texts(texts)
-        space = self._space(dtype, evidence)
+        space = self.spaces.space(dtype, evidence)
         threads = check_threads(threads)
 
         def generate() -> Iterator[TokenVectors]:
-            for window in windows(self._encoder, texts):
+            for window in windows(self.encoder, texts):
                 vectors, offsets = space.embed(window, names, method, threads=threads)
                 for text, offset in zip(window, offsets, strict=True):
                     yield TokenVectors(text.tokens, visible(vectors, text, offset))
@@ -155,11 +155,11 @@ class TextLDS:
         if method not in ("filter", "exact"):
             raise ArgumentError(f"method={method!r} is not one of 'filter', 'exact'.")
         check_texts(texts)
-        engine = self._engine("float64")
+        engine = self.spaces.engine("float64")
         if self._word_terms is None:
             self._word_terms = self._noise.word_terms(self.params.C, np.sqrt(self.frequencies))
         results: list[TokenScores] = []
-        for window in windows(self._encoder, texts):
+        for window in windows(self.encoder, texts):
             ids, starts, offsets = flatten(window)
             values = np.empty(len(ids))
             write = score_writer(engine, self._word_terms, ids, values, exact=method == "exact")
@@ -174,8 +174,8 @@ class TextLDS:
         Args:
             context: A string or a list of tokens; it is not taken to be over, unless it ends with a newline.
         """
-        engine = self._engine("float32")
-        (probabilities,) = self._language(engine).all(next_context(engine, self._encoder, context))
+        engine = self.spaces.engine("float32")
+        (probabilities,) = self._language(engine).all(next_context(engine, self.encoder, context))
         return NextWord(self.vocabulary, probabilities)
 
     def surprisal(self, texts: Iterable[Text], *, threads: int | None = None) -> Iterator[TokenSurprisals]:
@@ -186,8 +186,8 @@ class TextLDS:
             threads: How many; all cores by default.
         """
         check_texts(texts)
-        engine = self._engine("float32")
-        return surprisals(self._language(engine), engine, self._encoder, texts, threads=check_threads(threads))
+        engine = self.spaces.engine("float32")
+        return surprisals(self._language(engine), engine, self.encoder, texts, threads=check_threads(threads))
 
     def perplexity(self, texts: Iterable[Text], *, threads: int | None = None) -> Perplexity:
         """Return the perplexity of texts: 2 to the mean surprisal of their tokens, boundary tokens among them.
@@ -221,7 +221,9 @@ class TextLDS:
             threads: How many; all cores by default. The result is the same.
             progress: True for a progress bar, or an object that shows it.
         """
-        fitted = Fitted(self._engine("float32"), self._encoder, self.params.C, self.frequencies, self.history.settings)
+        fitted = Fitted(
+            self.spaces.engine("float32"), self.encoder, self.params.C, self.frequencies, self.history.settings
+        )
         language = calibrate(
             fitted, texts, held_out, counts,
             link=link, limit=tokens, threads=check_threads(threads), progress=resolve(progress),
@@ -236,7 +238,7 @@ class TextLDS:
             evidence: See :meth:`embed`.
         """
         check_evidence(evidence)
-        engine, space = self._engine("float32", evidence), self._space("float32", evidence)
+        engine, space = self.spaces.engine("float32", evidence), self.spaces.space("float32", evidence)
         return TokenStream(engine, space, self.vocabulary, check_parts(parts, "filter"))
 
     def posterior(self, text: Text, *, method: Literal["smooth", "exact"] = "smooth") -> SequencePosterior:
@@ -250,7 +252,7 @@ class TextLDS:
         """
         if method not in ("smooth", "exact"):
             raise ArgumentError(f"method={method!r} is not one of 'smooth', 'exact'.")
-        return sequence_posterior(self._engine("float64"), self._encoder.encode(text), method)
+        return sequence_posterior(self.spaces.engine("float64"), self.encoder.encode(text), method)
 
     def similar(self, word: str, *, context: Text | None = None, n: int = 10) -> list[tuple[str, float]]:
         """Return the n words most similar to a word, with their cosines.
@@ -262,20 +264,20 @@ class TextLDS:
         """
         if n < 1:
             raise ArgumentError(f"n={n} must be at least 1.")
-        space = self._space("float32")
+        space = self.spaces.space("float32")
         if context is None:
             require_known(self.vocabulary, word)
             return nearest(space.words[self.vocabulary.id(word)], space.words, self.vocabulary, n, without=word)
-        text = self._encoder.encode(context)
+        text = self.encoder.encode(context)
         places = [i for i, token in enumerate(text.tokens) if token == word]
         if not places:
             raise ArgumentError(
                 f"the word {word!r} is not a token of the context. Its tokens are: {' '.join(list(text.tokens)[:30])}"
             )
-        posterior = sequence_posterior(self._engine("float64"), text, "smooth", covariances=False)
+        posterior = sequence_posterior(self.spaces.engine("float64"), text, "smooth", covariances=False)
         state = posterior.smooth[places].mean(axis=0).astype(np.float32)
         whitener = space.whitener("state")
-        words = on_sphere(self._engine("float32").gains @ whitener)
+        words = on_sphere(self.spaces.engine("float32").gains @ whitener)
         return nearest(state @ whitener, words, self.vocabulary, n, without=word)
 
     def dynamics(self, n: int = 6, *, words: int = 9) -> list[Transition]:
@@ -383,7 +385,7 @@ class TextLDS:
 
     def _with(self, **changes: Any) -> TextLDS:
         kept = {name: getattr(self, name) for name in ("lexicon", "history", "language")}
-        options = {**kept, "tokenizer": self._encoder.tokenizer, **changes}
+        options = {**kept, "tokenizer": self.encoder.tokenizer, **changes}
         return TextLDS(self.params, self.vocabulary, self.frequencies, self.moments, **options)
 
     def _language(self, engine: Engine) -> Predictor:
@@ -391,9 +393,3 @@ class TextLDS:
             C, settings = self.params.C, self.history.settings
             self._predictor = make_predictor(self.language, engine, C, self.frequencies, settings)
         return self._predictor
-
-    def _engine(self, dtype: str, evidence: Evidence = "model") -> Engine:
-        return self._inference.engine(dtype, evidence)
-
-    def _space(self, dtype: str, evidence: Evidence = "model") -> EmbeddingSpace:
-        return self._inference.space(dtype, evidence)

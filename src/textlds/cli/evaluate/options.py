@@ -47,9 +47,9 @@ def part_names(parts: str) -> tuple[str, ...]:
 
 def open_features(model: Path, parts: str, method: str, evidence: str, threads: int | None) -> Features:
     """Return the token vectors of the model in a folder."""
+    from textlds.api import load
     from textlds.evaluation.features import model_features
-    from textlds.model.embedding import check_parts
-    from textlds.pipeline import load
+    from textlds.vectors.space import check_parts
 
     names = check_parts(part_names(parts), method)
     options: dict[str, Any] = {"parts": names, "method": method, "evidence": evidence}

@@ -21,8 +21,8 @@ def command(
     The events are the words of the vocabulary, its unknown classes and, if the model has one, the boundary token. Only
     perplexities over the same vocabulary can be compared.
     """
+    from textlds.api import load
     from textlds.evaluation.perplexity import evaluate_perplexity
-    from textlds.pipeline import load
 
     sources = open_texts(files or [], text_column=text_column, encoding_errors=encoding_errors, quiet=quiet)
     result = evaluate_perplexity(load(model), read_documents(sources), threads=threads, progress=not quiet)

@@ -21,7 +21,7 @@ def compare_files(model: TextLDS, files: list[str], *, parts: tuple[str, ...], *
     from textlds.evaluation.data import is_scws, read_pairs, read_scws
     from textlds.evaluation.features import model_features
     from textlds.evaluation.similarity import SimilarityRow, evaluate_context_pairs, evaluate_pairs
-    from textlds.model.embedding import check_parts
+    from textlds.vectors.space import check_parts
 
     names = check_parts(parts, options["method"])
     words = model_features(model, parts="word")
@@ -57,7 +57,7 @@ def command(
     Words by themselves are compared by their part "word"; pairs in context (SCWS) also by --parts. A pair with a word
     that the model does not know is left out; in a context it counts.
     """
-    from textlds.pipeline import load
+    from textlds.api import load
 
     rows = compare_files(load(model), files, parts=own.part_names(parts), method=method, evidence=evidence)
     if as_json:

@@ -205,7 +205,7 @@ def encode(model: TextLDS, texts: Iterable[Text], *, tokens: int | None = None) 
     pieces: list[NDArray[np.int32]] = []
     texts, missing = iter(texts), math.inf if tokens is None else tokens
     while missing > 0 and (some := list(itertools.islice(texts, _TEXTS))):
-        pieces += [text.ids for text in model._encoder.encode_many(some)]  # knows the model's own tokeniser
+        pieces += [text.ids for text in model.encoder.encode_many(some)]  # knows the model's own tokeniser
         missing -= sum(map(len, pieces[-len(some) :]))
     ids = np.concatenate(pieces)[:tokens] if pieces else np.empty(0)
     return torch.from_numpy(ids.astype(np.int64))

@@ -1,0 +1,1 @@
+"""Text from files, tables, URLs and iterables."""

@@ -1,0 +1,1 @@
+"""The steady-state filter and smoother of many sequences at once."""

@@ -1,0 +1,211 @@
+"""Filtering and smoothing of many sequences at once.
+
+Everything happens in the coordinates of :mod:`textlds.lds.canonical`, where one matrix A serves filter and smoother:
+
+    p_t = A x̂_{t−1}        x̂_t = φ ∘ p_t + k(w_t)        x̄_t = x̂_t + Aᵀ (φ ∘ (x̄_{t+1} − p_{t+1}))
+
+Sequences advance in lock step (:mod:`textlds.inference.packing`), so a time step of a batch is one matrix product. A
+long sequence is cut into chunks that overlap by as many tokens as the filter needs to forget where it started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textlds.inference.kernels import smooth_one, take_rows
+from textlds.inference.packing import Packing, batches, pack, positions_within
+from textlds.lds.canonical import CanonicalSystem
+from textlds.lds.exact import ExactGains, exact_gains
+from textlds.lexicon.unknown import UnknownWords
+from textlds.linalg.threads import one_blas_thread, parallel_map
+from textlds.linalg.types import Array
+
+Index = NDArray[np.int64]
+Method = Literal["smooth", "filter", "exact"]
+
+_BATCH_TOKENS = 1 << 14  # a few arrays of this many rows stay in the last-level cache
+_CHUNK = 512  # tokens of a long sequence done at once, besides the overlap, at least
+_FORGOTTEN = 1e-7  # relative error at which an overlap is long enough
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Posterior means of a batch, row by row as packed.
+
+    Attributes:
+        pred: p_t, given the words to the left.
+        filt: x̂_t, given these and the word itself.
+        smooth: x̄_t, given the whole sequence; None if only the filter was run.
+        steps: Row at which each time step begins, with the number of rows at the end.
+    """
+
+    pred: Array
+    filt: Array
+    smooth: Array | None
+    steps: Index
+
+
+Consumer = Callable[[Posterior, Index, Index], None]
+
+
+class Engine:
+    """A model's filter and smoother in one floating-point type."""
+
+    def __init__(self, system: CanonicalSystem, gains: Array, dtype: type[np.floating[Any]]) -> None:
+        self.system = system
+        self.dtype = np.dtype(dtype)
+        self.gains = np.ascontiguousarray(gains, self.dtype)
+        self.A = np.ascontiguousarray(system.A, self.dtype)
+        self.AT = np.ascontiguousarray(self.A.T)
+        self.shrink = np.ascontiguousarray(system.shrink, self.dtype)
+
+    @cached_property
+    def overlap(self) -> int:
+        """How many tokens of warm-up, b, bring a chunk's error below 1e-7: the least b with ‖Fᵇ‖₂ ≤ 1e-7.
+
+        The smoother's matrix is Fᵀ, so that the same b serves both ends of a chunk.
+        """
+        return self.system.memory(_FORGOTTEN)
+
+    @cached_property
+    def exact(self) -> ExactGains:
+        """The gains of the first positions of a sequence."""
+        return exact_gains(self.system)
+
+    def run(
+        self,
+        ids: NDArray[np.int32],
+        starts: Index,
+        method: Method,
+        consume: Consumer,
+        *,
+        unknown: UnknownWords | None = None,
+        threads: int = 1,
+    ) -> None:
+        """Infer the posteriors of many sequences and hand them to ``consume``, a batch at a time.
+
+        Args:
+            ids: Word rows of all sequences, one after the other.
+            starts: Where each sequence begins, with the total at the end.
+            method: ``"smooth"``, ``"filter"`` or ``"exact"`` (smoothing with exact gains at the start of a sequence).
+            consume: Called with a posterior, the packed rows that count, and the places in ``ids`` they belong to;
+                from several threads at once if ``threads`` > 1.
+            unknown: Vectors of words without a row, whose numbers go on from the rows.
+            threads: How many batches are worked on at a time.
+        """
+        extra = None if unknown is None else unknown.gains
+        if len(ids) == 0:
+            return
+        if len(starts) == 2 and len(ids) <= 64 and method == "smooth":
+            places = np.arange(len(ids), dtype=np.int64)
+            consume(self.one(ids, extra), places, places)
+            return
+        first, last, keep_from, keep_to = self._pieces(starts, method)
+
+        def work(batch: Index) -> None:
+            lengths = last[batch] - first[batch]
+            packing = pack(lengths)
+            places = np.repeat(first[batch], lengths) + positions_within(lengths)
+            posterior = self.batch(_scatter(ids[places], packing), packing, method, extra)
+            kept = (places >= np.repeat(keep_from[batch], lengths)) & (places < np.repeat(keep_to[batch], lengths))
+            consume(posterior, packing.rows[kept], places[kept])
+
+        with one_blas_thread():
+            parallel_map(work, batches(last - first, tokens=_BATCH_TOKENS), threads=threads)
+
+    def one(self, ids: NDArray[np.int32], extra: Array | None = None) -> Posterior:
+        """Smooth one short sequence with the least delay; ``extra`` holds the gains of words without a row."""
+        filt = taken(self.gains, ids, extra)  # k(w_t); becomes x̂_t in place
+        pred, smooth = np.empty_like(filt), np.empty_like(filt)
+        smooth_one(self.A, self.AT, self.shrink, pred, filt, smooth)
+        return Posterior(pred, filt, smooth, np.arange(len(ids) + 1, dtype=np.int64))
+
+    def batch(self, ids: NDArray[np.int32], packing: Packing, method: Method, extra: Array | None = None) -> Posterior:
+        """Infer the posteriors of one packed batch; ``extra`` holds the gains of words without a row."""
+        filt = taken(self.gains, ids, extra)  # k(w_t); becomes x̂_t in place
+        pred = np.zeros_like(filt)
+        exact = self.exact if method == "exact" else None
+        self._filter(pred, filt, packing.steps, exact)
+        smooth = None if method == "filter" else self._smooth(pred, filt, packing.steps, exact)
+        return Posterior(pred, filt, smooth, packing.steps)
+
+    def _filter(self, pred: Array, filt: Array, steps: Index, exact: ExactGains | None) -> None:
+        R = 1 - self.shrink
+        for t in range(len(steps) - 1):
+            now = slice(steps[t], steps[t + 1])
+            n = steps[t + 1] - steps[t]
+            if t > 0:
+                np.matmul(filt[steps[t - 1] : steps[t - 1] + n], self.AT, out=pred[now])
+            if exact is not None and t < len(exact):
+                # x̂ = p + Σ_filt,t (k − R p)
+                cov_filt = exact.cov_filt[t].astype(self.dtype)
+                filt[now] = pred[now] + (filt[now] - R * pred[now]) @ cov_filt
+            else:
+                filt[now] += self.shrink * pred[now]
+
+    def _smooth(self, pred: Array, filt: Array, steps: Index, exact: ExactGains | None) -> Array:
+        smooth = filt.copy()
+        for t in range(len(steps) - 3, -1, -1):
+            following = slice(steps[t + 1], steps[t + 2])
+            n = steps[t + 2] - steps[t + 1]
+            correction = smooth[following] - pred[following]
+            if exact is not None and t < len(exact):
+                smooth[steps[t] : steps[t] + n] += correction @ exact.smoother[t].T.astype(self.dtype)
+            else:
+                correction *= self.shrink
+                smooth[steps[t] : steps[t] + n] += correction @ self.A
+        return smooth
+
+    def _pieces(self, starts: Index, method: Method) -> tuple[Index, Index, Index, Index]:
+        """Cut long sequences; returns the begin and end of each piece and of the part of it that is kept."""
+        first, last = starts[:-1], starts[1:]
+        # exact gains belong to the start of a sequence, so it is not cut; neither is one that forgets too slowly
+        if method == "exact" or int((last - first).max(initial=0)) <= _CHUNK:
+            return _whole(first, last)
+        chunk = max(_CHUNK, 4 * self.overlap)  # so that at most a third of the work is overlap
+        long = last - first > chunk + 2 * self.overlap
+        if not long.any():
+            return _whole(first, last)
+        pieces: list[tuple[int, int, int, int]] = []
+        for a, b, cut in zip(first.tolist(), last.tolist(), long.tolist(), strict=True):
+            if not cut:
+                pieces += [(a, b, a, b)] * (b > a)
+                continue
+            for begin in range(a, b, chunk):
+                end = min(begin + chunk, b)
+                pieces.append((max(begin - self.overlap, a), min(end + self.overlap, b), begin, end))
+        columns = np.array(pieces, np.int64).reshape(-1, 4).T
+        return columns[0], columns[1], columns[2], columns[3]
+
+
+def taken(table: Array, rows: NDArray[Any], extra: Array | None) -> Array:
+    """Return rows of a table; those beyond its end are of ``extra``, which follows it."""
+    if extra is None:
+        some: Array = table[rows]
+        return some
+    out = np.empty((len(rows), table.shape[1]), table.dtype)
+    take_rows(table, extra, rows, out)
+    return out
+
+
+def sequence_starts(lengths: Sequence[int]) -> Index:
+    """Return where sequences of these lengths begin when laid one after the other, with the total at the end."""
+    return np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64))]).astype(np.int64)
+
+
+def _whole(first: Index, last: Index) -> tuple[Index, Index, Index, Index]:
+    """Return the sequences that are not empty, each as one piece that is kept whole."""
+    some = last > first
+    return first[some], last[some], first[some], last[some]
+
+
+def _scatter(values: Array, packing: Packing) -> Array:
+    out = np.empty_like(values)
+    out[packing.rows] = values
+    return out

@@ -1,0 +1,217 @@
+"""Choosing the settings of a fit: a grid of them, tried on one sketch of the same counts.
+
+The sketch is the dear part of a fit and depends on the pseudocount alone, so it is made once for each of those; what
+remains takes seconds a setting. Stopping iterations cost nothing: one run passes all of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Generic, Protocol, SupportsFloat, TypeVar
+
+import numpy as np
+
+from textlds.corpus.encoding import Text
+from textlds.counts.lagcounts import LagCounts
+from textlds.errors import ArgumentError
+from textlds.learn.history import History
+from textlds.learn.moments import word_moments
+from textlds.learn.run import FitRun, FitStep, Fitted, make_sketch
+from textlds.learn.settings import FitSettings
+from textlds.learn.sketch import Sketch
+from textlds.lexicon.lexicon import Lexicon, make_lexicon
+from textlds.linalg.threads import check_threads, one_blas_thread
+from textlds.progress import Progress, ProgressOption, SilentProgress, resolve
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting and what came of it.
+
+    Attributes:
+        settings: The values of the grid.
+        log_likelihood: Of the counts, nats a token, relative to the static model.
+        held_out: The same of the held-out texts, or None. Comparable between trials with the same pseudocount only,
+            because that decides what the static model is.
+        score: What the score function returned, or None.
+        seconds: Since its fit began.
+    """
+
+    settings: dict[str, Any]
+    log_likelihood: float
+    held_out: float | None
+    score: float | None
+    seconds: float
+
+    @property
+    def merit(self) -> float:
+        """What trials are ranked by: the score, else the held-out likelihood, else the likelihood."""
+        return next(x for x in (self.score, self.held_out, self.log_likelihood) if x is not None)
+
+
+class Candidate(Protocol):
+    """What a search asks of a model."""
+
+    @property
+    def history(self) -> History:
+        """How it was learnt."""
+
+    def log_likelihood(self, texts: Iterable[Text], *, threads: int | None = None) -> SupportsFloat:
+        """Return the likelihood of texts, nats per token."""
+
+
+Model = TypeVar("Model", bound=Candidate)
+
+
+@dataclass(frozen=True)
+class Selection(Generic[Model]):
+    """The outcome of a search.
+
+    Attributes:
+        trials: All of them, best first.
+        model: The best one's model.
+    """
+
+    trials: list[Trial]
+    model: Model
+
+    @property
+    def best(self) -> Trial:
+        """The best trial."""
+        return self.trials[0]
+
+
+def select_settings(
+    counts: LagCounts,
+    grid: Mapping[str, Sequence[Any]],
+    build: Callable[[Fitted], Model],
+    *,
+    held_out: Iterable[Text] | None = None,
+    score: Callable[[Model], float] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: ProgressOption = False,
+) -> Selection[Model]:
+    """Try every combination of a grid of settings; see :func:`textlds.select`. ``build`` makes a model of a fit."""
+    combinations, stops = _combinations(grid, {**(settings or {}), "seed": seed})
+    if score is None and len(grid.get("pseudocount", ())) > 1:
+        raise ArgumentError(
+            "likelihoods are relative to a static model that depends on the pseudocount, so they cannot choose one. "
+            "Give a score, such as tagging accuracy on a development set, or try one pseudocount at a time."
+        )
+    texts = None if held_out is None else list(held_out)
+    if texts is not None and not texts:
+        raise ArgumentError("held_out holds no text. Give some, or leave it out.")
+    shown, count = resolve(progress), check_threads(threads)
+    search = _Search(counts, build, texts, score, stops, set(grid), count)
+    with one_blas_thread(), shown.task("Select", len(combinations), "fits") as task:
+        for _, group in itertools.groupby(combinations, key=lambda one: str(one.pseudocount)):
+            search.try_all(list(group), task.advance)
+    trials = sorted(search.trials, key=lambda trial: -trial.merit)
+    if search.best is None:
+        raise ArgumentError("no fit got as far as the iterations of the grid.")
+    return Selection(trials, search.best[1])
+
+
+class _Search(Generic[Model]):
+    """The trials so far, and the best model."""
+
+    def __init__(
+        self,
+        counts: LagCounts,
+        build: Callable[[Fitted], Model],
+        held_out: list[Text] | None,
+        score: Callable[[Model], float] | None,
+        stops: Sequence[int],
+        names: set[str],
+        threads: int,
+    ) -> None:
+        self._counts, self._build, self._held_out, self._score = counts, build, held_out, score
+        self._stops, self._names, self._threads = stops, names, threads
+        self._silent: Progress = SilentProgress()
+        self._lexicons: dict[int, Lexicon] = {}
+        self.trials: list[Trial] = []
+        self.best: tuple[float, Model] | None = None
+
+    def try_all(self, group: list[FitSettings], advance: Callable[[float, str], None]) -> None:
+        """Try settings that share a pseudocount, and so the moments and the sketch."""
+        counts = self._counts
+        words = word_moments(counts.unigrams, counts.lags, pseudocount=group[0].pseudocount, threads=self._threads)
+        sketches: dict[int, Sketch] = {}
+        for settings in _with_one_sketch(group, len(counts.vocabulary)):
+            size = settings.sketch_size(len(counts.vocabulary))
+            if size is not None and size not in sketches:
+                sketches[size] = make_sketch(words, size, settings.seed, self._threads, self._silent)
+            own = None if size is None else sketches[size]
+            h = settings.state_size
+            if h not in self._lexicons:
+                self._lexicons[h] = make_lexicon(
+                    counts, words.lags[0].counts, h, seed=settings.seed, threads=self._threads, progress=self._silent
+                )
+            began = time.perf_counter()
+
+            def record(step: FitStep[Model], settings: FitSettings = settings, began: float = began) -> None:
+                if step.iteration in self._stops:
+                    self._record(step, settings, time.perf_counter() - began)
+
+            FitRun(
+                counts, settings, self._build, record, self._threads, self._silent,
+                words=words, sketched=own, lexicon=self._lexicons[h],
+            ).run(None)  # fmt: skip
+            advance(1, f"best so far {self.best[0]:.4f}" if self.best else "")
+
+    def _record(self, step: FitStep[Model], settings: FitSettings, seconds: float) -> None:
+        model = step.model()
+        model.history.settings["iterations"] = step.iteration
+        names = sorted(self._names | {"compression"})
+        values = {name: getattr(settings, name) for name in names} | {"iterations": step.iteration}
+        held_out = (
+            None if self._held_out is None else float(model.log_likelihood(self._held_out, threads=self._threads))
+        )
+        score = None if self._score is None else float(self._score(model))
+        trial = Trial(values, step.log_likelihood, held_out, score, seconds)
+        if not np.isfinite(trial.merit):
+            raise ArgumentError(f"the score of {values} is {trial.merit}: trials cannot be ranked by it.")
+        self.trials.append(trial)
+        if self.best is None or trial.merit > self.best[0]:
+            self.best = trial.merit, model
+
+
+def _with_one_sketch(group: list[FitSettings], vocabulary: int) -> list[FitSettings]:
+    """Let settings that leave the size of the sketch open share one, the largest that any of them would choose.
+
+    The size is written into the settings, so that a model's history says how it was made.
+    """
+    sizes = [s.sketch_size(vocabulary) for s in group if s.compression == "auto"]
+    largest = max((size for size in sizes if size is not None), default=None)
+    return [
+        replace(s, compression=largest)
+        if largest is not None and s.compression == "auto" and s.sketch_size(vocabulary) is not None
+        else s
+        for s in group
+    ]
+
+
+def _combinations(grid: Mapping[str, Sequence[Any]], fixed: Mapping[str, Any]) -> tuple[list[FitSettings], list[int]]:
+    """Return all settings, those with the same pseudocount together, and the iterations to look at."""
+    known = {field.name for field in fields(FitSettings)} - {"seed", "polish", "tolerance"}
+    for name, values in grid.items():
+        if name not in known:
+            raise ArgumentError(f"grid: {name!r} is not a setting to choose; these are: {', '.join(sorted(known))}.")
+        if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+            raise ArgumentError(f"grid: give a list of values for {name!r}, not {values!r}.")
+    for name in fixed:
+        if name not in known | {"seed"}:
+            raise ArgumentError(
+                f"settings: {name!r} is not a setting of select; these are: {', '.join(sorted(known))}."
+            )
+    stops = [FitSettings(iterations=n).iterations for n in grid.get("iterations", [fixed.get("iterations", 50)])]
+    # the sketch is shared by settings with one pseudocount, so these come together
+    names = sorted((name for name in grid if name != "iterations"), key=lambda name: name != "pseudocount")
+    products = itertools.product(*(grid[name] for name in names))
+    base = {**fixed, "iterations": max(stops)}
+    return [FitSettings(**{**base, **dict(zip(names, values, strict=True))}) for values in products], sorted(set(stops))

@@ -1,0 +1,111 @@
+"""Words outside the vocabulary, read by their spelling.
+
+Counting puts an unknown word into a class, and the fitted model knows it by that class alone. With ``evidence="equal"``
+and a lexicon, its letters speak: the vector that its spelling foretells takes the place of its class's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textlds.compiled import kernel_fma
+from textlds.corpus.encoding import EncodedText
+from textlds.corpus.tokens.characters import normalise_digits, without_ignored
+from textlds.corpus.vocabulary import Vocabulary
+from textlds.lexicon.features import spelling_features
+from textlds.linalg.sphere import on_sphere
+from textlds.linalg.types import Array, Matrix, Vector
+
+
+@dataclass(frozen=True, eq=False)
+class UnknownWords:
+    """Vectors of words that have no row; their numbers go on from the rows of the vocabulary.
+
+    Attributes:
+        gains: k'(w), (n, h).
+        words: l(w), (n, h).
+    """
+
+    gains: Array
+    words: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Speller:
+    """Gives vectors to words by their spelling.
+
+    Attributes:
+        vocabulary: The known words.
+        spelling: G, (B, h).
+        carry: What carries a word's vector to the coordinates of the state, (h, h).
+        centre: Mean of the words' vectors over the text, (h,).
+        shift: Mean of the gains before it was taken off, (h,).
+    """
+
+    vocabulary: Vocabulary
+    spelling: NDArray[np.float32]
+    carry: Matrix
+    centre: Vector
+    shift: Vector
+
+    def read(
+        self, window: Sequence[EncodedText], ids: NDArray[np.int32], offsets: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], list[str]]:
+        """Give numbers of their own to the unknown words of texts.
+
+        Args:
+            window: Texts.
+            ids: The rows of all of them, one after the other.
+            offsets: Where each text begins.
+
+        Returns:
+            The rows with the new numbers, and the new words in the order of these.
+        """
+        known, size = self.vocabulary.n_types, len(self.vocabulary)
+        if not (ids >= known).any():
+            return ids, []
+        classes = set(self.vocabulary.words[known:])
+        numbers: dict[str, int] = {}
+        ids = ids.copy()
+        for text, offset in zip(window, offsets.tolist(), strict=True):
+            for place in np.flatnonzero(text.ids >= known).tolist():
+                token = place if len(text.positions) == len(text.ids) else int(np.searchsorted(text.positions, place))
+                word = text.tokens[token]
+                if word not in classes:  # a class that is named in the text is meant
+                    ids[offset + place] = size + numbers.setdefault(word, len(numbers))
+        return ids, list(numbers)
+
+    def vectors(self, words: Sequence[str], dtype: np.dtype[Any]) -> UnknownWords:
+        """Return the vectors of words."""
+        found = spelt(words, self.spelling, self.vocabulary)
+        gains = on_sphere((found - self.centre) @ self.carry) - self.shift
+        return UnknownWords(gains.astype(dtype), found.astype(dtype))
+
+
+def spelt(words: Sequence[str], spelling: NDArray[np.float32], vocabulary: Vocabulary) -> NDArray[np.float32]:
+    """Return what spelling says of words, each of length one, (n, h)."""
+    digits = vocabulary.settings.digits
+    plain = [without_ignored(normalise_digits(word, digits)) for word in words]
+    indptr, indices = spelling_features(plain, len(spelling))
+    out = np.zeros((len(words), spelling.shape[1]), np.float32)
+    _add_rows(indptr, indices, spelling, out)
+    return on_sphere(out, out=out, nothing=1e-20)  # counts of little weight give short vectors, with a direction
+
+
+@kernel_fma
+def _add_rows(indptr, indices, table, out):  # type: ignore[no-untyped-def]
+    """Set out[i] to the sum of the table's rows of word i, over the root of their number."""
+    for i in range(len(out)):
+        begin, end = indptr[i], indptr[i + 1]
+        for p in range(begin, end):
+            row = table[indices[p]]
+            for c in range(len(row)):
+                out[i, c] += row[c]
+        scale = out.dtype.type(1 / np.sqrt(end - begin))
+        for c in range(out.shape[1]):
+            out[i, c] *= scale

@@ -1,0 +1,73 @@
+"""One vector a word: the two tables that a model holds, for tools that know no context.
+
+    input    k(w), column w of K W: what the word tells about the state. Whitened and of length one, as the part
+             ``"word"`` of an embedding; cosines are those of ``model.similar``.
+    output   row w of W C: how much a state speaks for the word. In the coordinates of the part ``"left"``, so that
+             the product with a token's ``"left"`` vector ranks the words expected at its place:
+
+                 (W C p)_w = output_w · E[p pᵀ]^-½ p        relative excess of the probability of w over its frequency
+
+With full or spherical noise K is a linear map of Cᵀ, and the two tables differ by their metric alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textlds.errors import ArgumentError
+from textlds.model.textlds import TextLDS
+
+VectorKind = Literal["input", "output"]
+ClassRows = Literal["keep", "drop"]
+KINDS: tuple[VectorKind, ...] = get_args(VectorKind)
+
+
+@dataclass(frozen=True, eq=False)
+class WordVectors:
+    """Words with a vector each.
+
+    Attributes:
+        words: The n words, most frequent first; then the unknown classes, if kept, under their names: <unk>, ...
+        vectors: (n, h) float32.
+    """
+
+    words: list[str]
+    vectors: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+def word_vectors(model: TextLDS, kind: VectorKind = "input", *, classes: ClassRows = "keep") -> WordVectors:
+    """Return the input or output vectors of all words. O(V h²).
+
+    A word that the model knows nothing of (a frequency of zero, after counts were subtracted) has no vector.
+
+    Args:
+        model: A fitted model.
+        kind: ``"input"`` or ``"output"``.
+        classes: ``"keep"`` or ``"drop"`` the classes of unknown words.
+    """
+    for name, value, options in (("vectors", kind, KINDS), ("classes", classes, get_args(ClassRows))):
+        if value not in options:
+            raise ArgumentError(f"{name}={value!r} is not one of {', '.join(map(repr, options))}.")
+    vectors = model.spaces.space("float32").words if kind == "input" else _output(model)
+    rows = np.flatnonzero(vectors.any(axis=1))
+    if classes == "drop":
+        rows = rows[rows < model.vocabulary.n_types]
+    return WordVectors([model.vocabulary.words[row] for row in rows], vectors[rows])
+
+
+def _output(model: TextLDS) -> NDArray[Any]:
+    engine = model.spaces.engine("float32")
+    whitener = model.spaces.space("float32").whitener("left").astype(np.float64)
+    params = model.params
+    root = np.sqrt(model.frequencies)
+    weights = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
+    # x_left = E[p pᵀ]^-½ T x, so C x = C T⁻¹ E[p pᵀ]^½ x_left
+    C = np.linalg.solve((whitener @ engine.system.T).T, params.C.T).T
+    return np.asarray(weights[:, None] * C, np.float32)

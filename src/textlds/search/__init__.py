@@ -1,0 +1,17 @@
+"""Search in context: where is this word used in this sense?
+
+    index = OccurrenceIndex.build(model, ["corpus.txt"], "index")
+    for found in index.find("bank", "He sat on the bank of the river."):
+        print(found.score, found.marked())
+
+senses      the vector of an occurrence
+sampling    which occurrences of which words are kept
+texts       the texts they stand in, compressed
+vectors     the vectors, in a file of faiss
+building    all of it, from a corpus
+index       questions
+"""
+
+from textlds.search.index import Occurrence, OccurrenceIndex
+
+__all__ = ["Occurrence", "OccurrenceIndex"]

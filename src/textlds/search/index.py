@@ -1,0 +1,296 @@
+"""An index of occurrences, and the question it answers: where is this word used in this sense?"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textlds.corpus.encoding import Encoder, Text, TokenSequence
+from textlds.corpus.reading.opening import EncodingErrors, Sources, open_sources
+from textlds.corpus.tokens.tokenizer import as_callable
+from textlds.errors import ArgumentError, FormatError, UnknownWordError
+from textlds.linalg.threads import check_threads
+from textlds.model.loading import ModelLike, open_model
+from textlds.model.textlds import TextLDS
+from textlds.progress import ProgressOption, resolve
+from textlds.search.building import MODEL, OCCURRENCES, TEXTS, VECTORS, WORDS, build, model_sum
+from textlds.search.sampling import Plan, Words, word_key
+from textlds.search.senses import TOPIC, SenseSpace, reweighted
+from textlds.search.texts import Content, TextReader
+from textlds.search.vectors import VectorIndex, require_faiss
+from textlds.storage.arrays import read_arrays
+from textlds.storage.folders import new_folder, read_config, read_json
+
+Vectors = NDArray[np.float32]
+Match = Literal["same", "any"]
+
+_ROWS = 1 << 15  # vectors decoded at a time
+_FEW = 10  # occurrences at which their mean counts half
+_MORE = 5  # times as many are looked at as are asked for: a sentence that repeats is shown once
+
+
+@dataclasses.dataclass(frozen=True)
+class Occurrence:
+    """A word where it stands.
+
+    Attributes:
+        word: As it is written there.
+        score: How alike the use is, at most 1.
+        sentence: The sentence around it.
+        start: Where the word begins in the sentence, in characters.
+        file: The file, as it was named when the index was made.
+        line: The line in the file, or the record, from 1.
+    """
+
+    word: str
+    score: float
+    sentence: str
+    start: int
+    file: str
+    line: int
+
+    def marked(self, left: str = "[", right: str = "]", *, reach: int | None = None) -> str:
+        """Return the sentence with the word between two marks; no more than ``reach`` characters on either side."""
+        before, after = self.sentence[: self.start], self.sentence[self.start + len(self.word) :]
+        if reach is not None:
+            before = before if len(before) <= reach else "…" + before[len(before) - reach :]
+            after = after if len(after) <= reach else after[:reach] + "…"
+        return f"{before}{left}{self.word}{right}{after}"
+
+
+class OccurrenceIndex:
+    """Occurrences of words in a corpus, with the vectors of their senses.
+
+    Make one with :meth:`build`, open one with :meth:`load`.
+
+    Attributes:
+        path: Its folder.
+        model: The model that its vectors are from, a copy of which is in the folder.
+        words: The words it knows, without capitals, sorted.
+    """
+
+    def __init__(self, path: Path, config: dict[str, Any], model: TextLDS) -> None:
+        self.path, self.model = path, model
+        self._sources = [str(name) for name in config["sources"]]
+        self.words: list[str] = read_json(path / WORDS)
+        self._numbers = {word: number for number, word in enumerate(self.words)}
+        self._arrays = read_arrays(path / OCCURRENCES)
+        self._texts = TextReader(self._arrays, read_arrays(path / TEXTS)["blocks"])
+        self._vectors = VectorIndex(path / VECTORS)
+        self._space = SenseSpace(model)
+        settings = dataclasses.replace(model.vocabulary.settings, boundaries="sentence", boundary_token=None)
+        self._sentences = Encoder(
+            dataclasses.replace(model.vocabulary, settings=settings), tokenizer=model.encoder.tokenizer
+        )
+        if len(self._vectors) != len(self) or self._vectors.dimensions != self._space.dimensions:
+            raise FormatError(
+                f"{path} has {len(self):,} occurrences and a model with vectors of {self._space.dimensions} numbers, "
+                f"but {len(self._vectors):,} vectors of {self._vectors.dimensions}. Build the index anew."
+            )
+
+    @classmethod
+    def build(
+        cls,
+        model: ModelLike,
+        corpus: Sources,
+        output: str | os.PathLike[str],
+        *,
+        words: Words = "all",
+        min_count: int = 1,
+        per_word: int | None = 1000,
+        seed: int = 0,
+        text_column: str = "text",
+        encoding_errors: EncodingErrors = "strict",
+        threads: int | None = None,
+        force: bool = False,
+        progress: ProgressOption = False,
+    ) -> OccurrenceIndex:
+        """Index the occurrences of words in a corpus; the folder is written whole or not at all.
+
+        Args:
+            model: A model or the path of its folder.
+            corpus: Files, folders, patterns, URLs, a data set, or an iterator of texts. It is read once. One text a
+                line: what stands on a line is the context of its words.
+            output: The folder to be made.
+            words: ``"all"`` with a letter; ``"content"``: these without the 100 most frequent of the model (less for a
+                vocabulary below 1000 words); or a list of words.
+            min_count: Words that occur less often are left out.
+            per_word: How many occurrences of a word are kept, drawn at random; None for all.
+            seed: Of that draw.
+            text_column: What holds the text in JSON lines, Parquet files and data sets.
+            encoding_errors: ``"strict"``, or ``"replace"`` for bytes that are not UTF-8.
+            threads: How many; all cores by default. The number does not change what is kept.
+            force: Overwrite an index that is there.
+            progress: True for a progress bar, or an object that shows it.
+        """
+        require_faiss()
+        words = words if isinstance(words, str) else list(words)
+        plan = Plan(words, min_count, per_word, seed)
+        sources = open_sources(corpus, text_column=text_column, encoding_errors=encoding_errors)
+        opened = open_model(model)
+        with new_folder(output, force=force) as folder:
+            build(folder, opened, sources, plan, threads=check_threads(threads), progress=resolve(progress))
+        return cls.load(output, tokenizer=as_callable(opened.encoder.tokenizer))
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], *, tokenizer: Callable[[str], Sequence[str]] | None = None
+    ) -> OccurrenceIndex:
+        """Open an index. Vectors and texts stay on disk until they are needed.
+
+        Args:
+            path: A folder that :meth:`build` or ``textlds index`` wrote.
+            tokenizer: The callable the model's corpus was tokenised with, if it was not a built-in one.
+        """
+        require_faiss()
+        folder = Path(path)
+        config = read_config(folder, kind="index", check="sizes")
+        model = TextLDS.load(folder / MODEL, tokenizer=tokenizer)
+        if model_sum(folder) != config.get("model_sha256"):
+            raise FormatError(
+                f"the model in {folder / MODEL} is not the one that the index was made with, and vectors of two models "
+                f"do not compare. Put the model back, or build the index anew."
+            )
+        try:
+            return cls(folder, config, model)
+        except KeyError as error:
+            raise FormatError(f"{folder} is not complete: {error} is missing. Build the index anew.") from error
+
+    def __len__(self) -> int:
+        return int(self._arrays["starts"][-1])
+
+    def __repr__(self) -> str:
+        return f"OccurrenceIndex({len(self):,} occurrences of {len(self.words):,} words)"
+
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, str) and word_key(word, self.model.vocabulary.settings) in self._numbers
+
+    def count(self, word: str) -> int:
+        """Return how many occurrences of a word the index holds."""
+        if word not in self:
+            return 0
+        start, stop = self._range(word)
+        return stop - start
+
+    def find(
+        self, word: str, context: Text, *, n: int = 10, match: Match = "same", topic: float = TOPIC
+    ) -> list[Occurrence]:
+        """Return the occurrences that are used most like a word in a context, best first.
+
+        Args:
+            word: A word of the context; if it stands there several times, the mean of these is asked for.
+            context: A text, the longer the better, or a list of tokens.
+            n: How many; a sentence that is in the corpus several times is shown once.
+            match: ``"same"``: occurrences of the same word, compared exactly, by what sets them apart from its mean;
+                ``"any"``: of whatever word.
+            topic: How much the topic counts beside the grammar of the place: 0 for none.
+        """
+        if n < 1:
+            raise ArgumentError(f"n={n} must be at least 1.")
+        if match not in get_args(Match):
+            raise ArgumentError(f"match={match!r} is not one of {', '.join(map(repr, get_args(Match)))}.")
+        if not 0 <= topic < float("inf"):
+            raise ArgumentError(f"topic={topic} must be 0 or more.")
+        vector = self._asked(word, context)
+        if match == "same":
+            self._require(word)
+            rows, scores = self._of_word(word, vector, topic)
+        else:
+            # the stored half is scaled by √TOPIC already, so the other half of the weight is all on this side
+            weights = np.ones(len(vector), np.float32)
+            weights[len(vector) // 2 :] = topic / TOPIC
+            rows, scores = self._vectors.nearest(vector * weights, _MORE * n)
+            scores = scores / (1 + topic)
+        return list(self._different(rows, scores, n))
+
+    def _asked(self, word: str, context: Text) -> Vectors:
+        """Return the vector of a word in a context, (2 h,)."""
+        key = word_key(word, self.model.vocabulary.settings)
+        (sense,) = self._space.embed([context], threads=1)
+        places = [i for i, token in enumerate(sense.tokens) if word_key(token, self.model.vocabulary.settings) == key]
+        if not places:
+            raise ArgumentError(
+                f"the word {word!r} is not a token of the context. Its tokens are: {' '.join(sense.tokens[:30])}"
+            )
+        mean: Vectors = sense.vectors[places].mean(axis=0)
+        return mean
+
+    def _require(self, word: str) -> None:
+        if word in self:
+            return
+        key = word_key(word, self.model.vocabulary.settings)
+        close = difflib.get_close_matches(key, self.words, n=3, cutoff=0.75)
+        hint = f" Close to it: {', '.join(close)}." if close else ""
+        raise UnknownWordError(
+            f"the word {word!r} is not among the {len(self.words):,} words of the index.{hint} Ask for any word that "
+            f"is used so (match='any', --match any), or build an index with it."
+        )
+
+    def _range(self, word: str) -> tuple[int, int]:
+        number = self._numbers[word_key(word, self.model.vocabulary.settings)]
+        start, stop = self._arrays["starts"][number : number + 2].tolist()
+        return start, stop
+
+    def _of_word(self, word: str, vector: Vectors, topic: float) -> tuple[NDArray[np.int64], Vectors]:
+        """Return all occurrences of a word, best first, with their scores. O(occurrences · h).
+
+        What all uses of a word have in common, above all the word, says nothing about its senses; so their mean is
+        taken off, the more of it the more occurrences it is the mean of, before cosines are taken.
+        """
+        start, stop = self._range(word)
+        bounds = [(a, min(a + _ROWS, stop)) for a in range(start, stop, _ROWS)]
+        sums = [self._vectors.rows(a, b).sum(axis=0, dtype=np.float64) for a, b in bounds]
+        mean = reweighted((np.sum(sums, axis=0) / (stop - start + _FEW)).astype(np.float32), topic)
+        asked = reweighted(vector, topic) - mean
+        scores = np.concatenate(
+            [_cosines(reweighted(self._vectors.rows(a, b), topic) - mean, asked) for a, b in bounds]
+        )
+        order = np.argsort(-scores, kind="stable")
+        return start + order, scores[order]
+
+    def _different(self, rows: NDArray[np.int64], scores: Vectors, n: int) -> Iterator[Occurrence]:
+        """Yield the first n occurrences in different sentences."""
+        seen: set[tuple[str, int]] = set()
+        for row, score in zip(rows.tolist(), scores.tolist(), strict=True):
+            found = self._occurrence(row, score)
+            if (found.sentence, found.start) not in seen:
+                seen.add((found.sentence, found.start))
+                yield found
+            if len(seen) == n:
+                return
+
+    def _occurrence(self, row: int, score: float) -> Occurrence:
+        number, position = int(self._arrays["text"][row]), int(self._arrays["position"][row])
+        sentence, start, word = _sentence(self._sentences, self._texts.text(number), position)
+        place = self._texts.place(number)
+        return Occurrence(word, float(score), sentence, start, self._sources[place.file], place.line)
+
+
+def _cosines(vectors: Vectors, vector: Vectors) -> Vectors:
+    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(vector)
+    cosines: Vectors = (vectors @ vector) / np.maximum(lengths, np.float32(1e-12))
+    return cosines
+
+
+def _sentence(encoder: Encoder, content: Content, position: int) -> tuple[str, int, str]:
+    """Return the sentence of a text that a token stands in, where it begins there, and the token."""
+    text = encoder.encode(content)
+    starts = text.starts.tolist()
+    first = max(start for start in starts if start <= position)
+    last = min([start for start in starts if start > position], default=len(text.tokens))
+    if isinstance(content, str) and encoder.tokenizer is None and isinstance(text.tokens, TokenSequence):
+        data, spans = content.encode("utf-8", "replace"), text.tokens.spans
+        begin, end = int(spans[first, 0]), int(spans[last - 1, 1])
+        before = data[begin : int(spans[position, 0])].decode("utf-8")
+        return data[begin:end].decode("utf-8"), len(before), text.tokens[position]
+    # a tokeniser of the user's does not say where its tokens stand
+    tokens = list(text.tokens[first:last])
+    before = "".join(token + " " for token in tokens[: position - first])
+    return " ".join(tokens), len(before), tokens[position - first]

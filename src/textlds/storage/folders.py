@@ -1,0 +1,230 @@
+"""Folders on disk that are written whole or not at all, and refused if anything in them was altered.
+
+A textlds folder (counts or a model) holds ``config.json`` and the files it lists with their sizes and SHA-256
+sums: arrays as safetensors, everything else as JSON. Nothing in it can execute. This module knows how to write and
+check such folders; what is in them is the business of :mod:`textlds.counts` and :mod:`textlds.model`.
+
+Writing goes to a hidden sibling folder first, is flushed to disk, and takes its final name by a single rename.
+A full disk, Ctrl-C or a kill leaves either the old folder or the new one, never half of one. (Overwriting exchanges the
+two in one step where the system can, as Linux does. Elsewhere it takes two renames, and a kill in the instant between
+them leaves the old folder beside its place, as ``.name.*.old/name``.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from textlds.errors import NO_ROOM, REMEDY, FormatError, OutputExistsError
+
+CONFIG = "config.json"
+FORMAT_VERSION = 1
+
+
+def check_output(path: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """Refuse an output path that exists, before any work is done for it."""
+    path = Path(path)
+    if path.exists() and not force:
+        raise OutputExistsError(f"{path} exists already. Choose another output, or overwrite it with force (--force).")
+    if path.is_dir() and any(path.iterdir()) and not _is_ours(path):
+        raise OutputExistsError(
+            f"{path} is a folder that textlds did not write; not overwriting it. Choose another output."
+        )
+    return path
+
+
+def _is_ours(folder: Path) -> bool:
+    """Tell whether textlds wrote a folder: other libraries have a config.json too."""
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(config, dict) and str(config.get("format", "")).startswith("textlds-")
+
+
+@contextlib.contextmanager
+def new_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[Path]:
+    """Yield an empty temporary folder that becomes ``path`` if and only if the block ends without an error."""
+    target = check_output(path, force=force)
+    if target.is_file():
+        raise OutputExistsError(f"{target} is a file, and a folder is to be written. Choose another output.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
+    try:
+        os.chmod(temporary, 0o777 & ~_umask())  # mkdtemp makes it private; a model is an ordinary folder
+        with _named(target):
+            yield temporary
+            for file in temporary.rglob("*"):
+                _flush(file)
+            _flush(temporary)
+        _take_place(temporary, target)
+        _flush(target.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def new_file(path: str | os.PathLike[str], *, force: bool = False, text: bool = False) -> Iterator[IO[Any]]:
+    """Open a temporary file that becomes ``path`` if and only if the block ends without an error."""
+    target = check_output(path, force=force)
+    if target.is_dir():
+        raise OutputExistsError(f"{target} is a folder, and a file is to be written. Choose another output.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
+    temporary = Path(name)
+    try:
+        with _named(target), os.fdopen(handle, "w" if text else "wb", encoding="utf-8" if text else None) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _named(target: Path) -> Iterator[None]:
+    """Let an error of a full disk, which knows no file, name the output."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in NO_ROOM and error.filename is None:
+            error.filename = str(target)
+        raise
+
+
+def write_config(folder: Path, *, kind: str, content: Mapping[str, Any]) -> None:
+    """Write ``config.json``, the last file of a folder: its content and the sum of every other file.
+
+    A folder inside it, such as the model of an index, has sums of its own.
+    """
+    paths = sorted(path for path in folder.iterdir() if path.is_file())
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing gives up the GIL
+        sums = pool.map(_sha256, paths)
+        files = {p.name: {"bytes": p.stat().st_size, "sha256": sha256} for p, sha256 in zip(paths, sums, strict=True)}
+    config = {"format": f"textlds-{kind}", "format_version": FORMAT_VERSION, **content, "files": files}
+    write_json(folder / CONFIG, config)
+
+
+def read_config(
+    path: str | os.PathLike[str], *, kind: str | None = None, check: Literal["sums", "sizes"] = "sums"
+) -> dict[str, Any]:
+    """Read ``config.json`` and check the format, its version, and every file against its recorded sum.
+
+    Args:
+        path: The folder.
+        kind: ``"counts"`` or ``"model"``, or None to accept either.
+        check: ``"sizes"`` leaves the sums out: 2 s a gigabyte, too long for a folder that is opened for one question.
+    """
+    folder = Path(path)
+    if not folder.exists():
+        raise FormatError(f"{folder} does not exist. Give the path of a folder that textlds wrote.")
+    if not folder.is_dir() or not (folder / CONFIG).is_file():
+        raise FormatError(f"{folder} is not a textlds folder: it has no {CONFIG}.")
+    config = read_json(folder / CONFIG)
+    if not isinstance(config, dict) or not str(config.get("format", "")).startswith("textlds-"):
+        raise FormatError(f"{folder / CONFIG} was not written by textlds.")
+    found = config["format"].removeprefix("textlds-")
+    if kind is not None and found != kind:
+        raise FormatError(f"{folder} holds {found}, but {kind} is needed here. `textlds info {folder}` tells more.")
+    version = config.get("format_version")
+    if version != FORMAT_VERSION:
+        raise FormatError(
+            f"{folder} has format version {version}; this textlds reads version {FORMAT_VERSION}. "
+            f"It was written by textlds {config.get('textlds_version', 'of unknown version')}: "
+            f"install that one, or write it anew."
+        )
+    files = config.get("files")
+    if not isinstance(files, dict):
+        raise FormatError(f"{folder / CONFIG} does not list the folder's files. {REMEDY}")
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(lambda item: _check_file(folder, *item, check=check), files.items()))
+    return config
+
+
+def write_json(path: Path, content: Any, *, indent: int | None = 1) -> None:
+    """Write JSON that is the same bytes for the same content; without ``indent``, large content is written quickly."""
+    text = json.dumps(content, ensure_ascii=False, indent=indent, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON; a syntax error is reported with the file's name."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise FormatError(f"{path} is missing. {REMEDY}") from error
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise FormatError(f"{path} is not valid JSON ({error}). {REMEDY}") from error
+
+
+def _check_file(folder: Path, name: str, facts: Any, *, check: str) -> None:
+    path = folder / name
+    if os.path.basename(name) != name:
+        raise FormatError(f"{folder / CONFIG} names a file outside its folder: {name!r}.")
+    if not path.is_file():
+        raise FormatError(f"{folder} is incomplete: {name} is missing. {REMEDY}")
+    if not isinstance(facts, dict) or not isinstance(facts.get("bytes"), int):
+        raise FormatError(f"{folder / CONFIG} does not give the size and sum of {name}. {REMEDY}")
+    size = path.stat().st_size
+    if size != facts["bytes"]:
+        raise FormatError(f"{path} is truncated or altered: {size:,} bytes instead of {facts['bytes']:,}. {REMEDY}")
+    if check == "sums" and _sha256(path) != facts.get("sha256"):
+        raise FormatError(f"{path} was altered: its SHA-256 is not the one in {CONFIG}. {REMEDY}")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _take_place(temporary: Path, target: Path) -> None:
+    """Rename a finished folder to its final name; what stood there is removed only after that."""
+    if not target.exists():
+        os.replace(temporary, target)
+        return
+    if _exchange(temporary, target):
+        return  # what stood there has the temporary name now, and goes the way of all temporary folders
+    retired = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
+    old = retired / target.name
+    try:
+        os.replace(target, old)
+        os.replace(temporary, target)
+    finally:
+        if not target.exists() and old.exists():  # stopped between the two, by Ctrl-C for one
+            os.replace(old, target)
+        shutil.rmtree(retired, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two names in one step; False where the system or file system cannot."""
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
+    if rename is None:
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return bool(rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,1 @@
+"""From posterior means to the vectors of tokens and words."""

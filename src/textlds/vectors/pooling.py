@@ -1,0 +1,27 @@
+"""One vector for a text: those of its tokens, pooled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, get_args
+
+import numpy as np
+
+from textlds.errors import ArgumentError
+from textlds.linalg.types import Array
+
+Pooling = Literal["mean", "max", "sum"]
+POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
+_POOL: dict[str, Callable[..., Array]] = {"mean": np.mean, "max": np.max, "sum": np.sum}
+
+
+def check_pooling(pooling: str, *others: str) -> None:
+    """Refuse a way of pooling that is neither known nor one of ``others``."""
+    options = (*others, *POOLINGS)
+    if pooling not in options:
+        raise ArgumentError(f"pooling={pooling!r} is not one of {', '.join(map(repr, options))}.")
+
+
+def pooled(vectors: Array, pooling: Pooling) -> Array:
+    """Pool the vectors of a text, (n, d) to (d,), dimension by dimension; zeros if it has no token."""
+    return _POOL[pooling](vectors, axis=0) if len(vectors) else np.zeros(vectors.shape[1], vectors.dtype)

@@ -1,0 +1,149 @@
+"""How much each word of a text counts when its vectors are made.
+
+The fitted gains k(w) are optimal for a Gaussian. Words are not Gaussian: their gains differ tenfold in length for no
+reason that a user of vectors would share (a rare word's is short because little is known of it, a name's is long), and
+neighbours repeat each other, so that the context is believed too much. ``evidence="equal"`` corrects both at inference,
+without another fit:
+
+    e(w) = k(w) + λ_w k(c(w)), scaled to length one       a rare word leans on the class that it would be in, if unknown
+    k'(w) = e(w) − mean                                   every word speaks equally loud
+    φ' = ρ φ                                              the context counts less
+
+λ_w = λ / (μ_w V + λ): a word as rare as the average type leans by λ / (1 + λ).
+
+A model with a lexicon (:mod:`textlds.lexicon.lexicon`) uses the profiles of its words instead of the gains. A rare
+word's profile is shrunk towards the one predicted from its spelling, and an unknown word has that alone; l(w) is what
+results. It is carried to the coordinates of the state by least squares,
+
+    Ξ = argmin Σ_w μ_w^½ |(l(w) − mean) Ξ − (e(w) − mean)|²
+    k'(w) = (l(w) − mean) Ξ, scaled to length one, − mean
+
+and the parts that are a word alone are l(w) itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+
+from textlds.corpus.vocabulary import Vocabulary
+from textlds.errors import ArgumentError
+from textlds.lds.canonical import CanonicalSystem
+from textlds.lds.second_moments import PosteriorMoments, second_moments
+from textlds.lexicon.lexicon import Lexicon
+from textlds.lexicon.unknown import Speller, spelt
+from textlds.linalg.sphere import on_sphere
+from textlds.linalg.tall import Tall
+from textlds.linalg.types import Matrix, Vector
+
+Evidence = Literal["model", "equal"]
+EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)
+
+# Chosen on the development sets of two treebanks; nothing depends on them sharply.
+LEANING = 2.5  # λ
+MEMORY = 0.7  # ρ
+
+_ROWS = 4096  # of a table that are worked on at a time
+
+
+def check_evidence(evidence: str, method: str = "smooth") -> None:
+    """Validate the ``evidence`` argument of embedding."""
+    if evidence not in EVIDENCE:
+        raise ArgumentError(f"evidence={evidence!r} is not one of {', '.join(map(repr, EVIDENCE))}.")
+    if evidence != "model" and method == "exact":
+        raise ArgumentError(
+            f"evidence={evidence!r} has no exact gains: they belong to the fitted model. Use method='smooth'."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What inference needs, in its own coordinates.
+
+    Attributes:
+        system: The steady-state filter and smoother.
+        gains: k(w), (V, h).
+        moments: Second moments of what they give.
+        words: The vector of a word alone, (V, h); None for its whitened gain.
+        speller: Gives vectors to unknown words by their spelling; None where their class stands for them.
+    """
+
+    system: CanonicalSystem
+    gains: Matrix
+    moments: PosteriorMoments
+    words: Tall | None = None
+    speller: Speller | None = None
+
+
+def leaning(table: Matrix, onto: Matrix, frequencies: Vector) -> Matrix:
+    """Return the vectors of all words, those of rare ones leaning on others, scaled to length one.
+
+    Args:
+        table: Of all rows, (V, h).
+        onto: Of the known types, (n_types, h): what each leans on.
+        frequencies: μ, (V,).
+    """
+    weights = LEANING / (frequencies[: len(onto)] * len(frequencies) + LEANING)
+    result = table.astype(np.float64)
+    for start in range(0, len(onto), _ROWS):  # arrays of all words are large, and take longer to get than to fill
+        rows = slice(start, min(start + _ROWS, len(onto)))
+        result[rows] += weights[rows, None] * onto[rows]
+    return on_sphere(result, out=result)
+
+
+def equal_evidence(
+    system: CanonicalSystem,
+    gains: Matrix,
+    C: Matrix,
+    frequencies: Vector,
+    vocabulary: Vocabulary,
+    lexicon: Lexicon | None = None,
+) -> Prepared:
+    """Return what inference needs for every word to count the same.
+
+    Args:
+        system: The fitted one.
+        gains: k(w), (V, h).
+        C: Output matrix in the coordinates of the system, (V, h).
+        frequencies: μ, (V,).
+        vocabulary: The words.
+        lexicon: What words are like by themselves.
+    """
+    equal = leaning(gains, gains[vocabulary.class_rows()], frequencies)
+    equal -= frequencies @ equal  # as K m = 0: the average word says nothing
+    words = speller = None
+    if lexicon is not None:
+        words, speller, equal = _by_lexicon(lexicon, equal, frequencies, vocabulary)
+    forgetful = replace(system, shrink=MEMORY * system.shrink)
+    gain_C = _weighted_product(equal, np.sqrt(frequencies), C)
+    gain_gain = _weighted_product(equal, frequencies, equal)
+    return Prepared(forgetful, equal, second_moments(forgetful, gain_C, gain_gain), words, speller)
+
+
+def _by_lexicon(
+    lexicon: Lexicon, goals: Matrix, frequencies: Vector, vocabulary: Vocabulary
+) -> tuple[Tall, Speller, Matrix]:
+    """Return l(w), how to spell, and the gains that l(w) gives; the goals are overwritten."""
+    foretold = spelt(vocabulary.words[: vocabulary.n_types], lexicon.spelling, vocabulary)
+    words = leaning(lexicon.profiles, foretold, frequencies)
+    centre = frequencies @ words
+    centred, root = words - centre, np.sqrt(frequencies)
+    # normal equations; a vocabulary smaller than h leaves columns empty, which the least norm passes over
+    left, right = _weighted_product(centred, root, centred), _weighted_product(centred, root, goals)
+    carry = np.linalg.lstsq(left, right, rcond=1e-12)[0]
+    gains = np.matmul(centred, carry, out=goals)
+    on_sphere(gains, out=gains)
+    shift = frequencies @ gains
+    gains -= shift
+    return words.astype(np.float32), Speller(vocabulary, lexicon.spelling, carry, centre, shift), gains
+
+
+def _weighted_product(X: Matrix, weights: Vector, Y: Matrix) -> Matrix:
+    """Return Xᵀ diag(weights) Y."""
+    total = np.zeros((X.shape[1], Y.shape[1]))
+    for start in range(0, len(X), _ROWS):
+        rows = slice(start, start + _ROWS)
+        total += (weights[rows, None] * X[rows]).T @ Y[rows]
+    return total

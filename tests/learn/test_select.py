@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import textlds
+from model.worlds import counts_of, grammar_text
+from textlds.errors import ArgumentError
+
+
+@pytest.fixture(scope="module")
+def counts():
+    return counts_of([grammar_text(0, 1500)])
+
+
+def test_trials_are_the_fits_they_name(counts):
+    grid = {"state_size": [2, 4], "iterations": [3, 6]}
+    held_out = [grammar_text(1, 300)]
+    found = textlds.select(counts, grid, held_out=held_out, seed=5)
+    assert len(found.trials) == 4
+    merits = [trial.held_out for trial in found.trials]
+    assert merits == sorted(merits, reverse=True)
+    for trial in found.trials:
+        model = textlds.fit(counts, seed=5, **trial.settings)
+        assert trial.log_likelihood == model.history.log_likelihood[-1]
+        assert trial.held_out == pytest.approx(float(model.log_likelihood(held_out)), rel=1e-12)
+    assert found.model.state_size == found.best.settings["state_size"]
+    assert float(found.model.log_likelihood(held_out)) == pytest.approx(found.best.held_out, rel=1e-12)
+
+
+def test_the_score_decides(counts):
+    found = textlds.select(counts, {"state_size": [2, 3, 4], "iterations": [2]}, score=lambda m: -m.state_size)
+    assert [trial.settings["state_size"] for trial in found.trials] == [2, 3, 4]
+    assert found.model.state_size == 2
+
+
+def test_settings_that_are_the_same_for_all(counts):
+    found = textlds.select(counts, {"iterations": [1, 2]}, settings={"state_size": 3, "noise": "spherical"})
+    assert found.model.state_size == 3
+    assert found.model.params.noise.kind == "spherical"
+    assert found.model.history.settings["iterations"] == found.best.settings["iterations"]
+
+
+def test_trials_on_a_shared_sketch_can_be_made_again(counts):
+    grid = {"state_size": [2, 4], "compression": ["auto", 10], "iterations": [2]}
+    for trial in textlds.select(counts, grid).trials:
+        again = textlds.fit(counts, **trial.settings)
+        assert trial.log_likelihood == again.history.log_likelihood[-1]
+
+
+def test_the_best_model_is_the_fit_of_its_settings(counts):
+    grid = {"state_size": [2, 4], "pseudocount": [1.0, 5.0], "compression": [10], "iterations": [2]}
+    found = textlds.select(counts, grid, score=lambda m: float(np.abs(m.params.A).sum()))
+    again = textlds.fit(counts, **found.best.settings)
+    assert found.model.lexicon.profiles.tobytes() == again.lexicon.profiles.tobytes()
+    assert found.model.params.C.tobytes() == again.params.C.tobytes()
+
+
+def test_measures_that_cannot_rank(counts):
+    grid = {"state_size": [2], "iterations": [1]}
+    with pytest.raises(ArgumentError, match="cannot be ranked"):
+        textlds.select(counts, grid, score=lambda model: float("nan"))
+    with pytest.raises(ArgumentError, match="no text"):
+        textlds.select(counts, grid, held_out=[])
+
+
+def test_a_sketch_is_made_once_for_each_pseudocount(counts, monkeypatch):
+    made = []
+    real = textlds.learn.select.make_sketch
+    monkeypatch.setattr(textlds.learn.select, "make_sketch", lambda *args: made.append(args[1]) or real(*args))
+    grid = {"state_size": [2, 3], "pseudocount": [1.0, 5.0], "compression": [8], "iterations": [2]}
+    found = textlds.select(counts, grid, score=lambda m: float(np.abs(m.params.A).sum()))
+    assert len(found.trials) == 4
+    assert made == [8, 8]
+
+
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [
+        ({"state": [1]}, "not a setting to choose"),
+        ({"state_size": 5}, "give a list"),
+        ({"state_size": []}, "give a list"),
+        ({"noise": "full"}, "give a list"),
+        ({"pseudocount": [1, 2]}, "Give a score"),
+        ({"state_size": [0]}, "at least 1"),
+        ({"tolerance": [0.1]}, "not a setting to choose"),
+        ({"iterations": [1, "x"]}, "whole number"),
+        ({"ssid_whitened": ["false"]}, "True or False"),
+    ],
+)
+def test_grids_that_make_no_sense(counts, grid, message):
+    with pytest.raises(ArgumentError, match=message):
+        textlds.select(counts, grid)

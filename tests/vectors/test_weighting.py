@@ -1,0 +1,210 @@
+"""Equal evidence: the gains by hand, the smoother by brute force, the whitening over the training text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from model.worlds import counts_of, markov_sentence, random_model, rows_of
+from textlds.api import fit
+from textlds.corpus.settings import TextSettings
+from textlds.corpus.vocabulary import Vocabulary
+from textlds.errors import ArgumentError
+from textlds.lexicon.features import spelling_features
+from textlds.lexicon.lexicon import Lexicon
+from textlds.model.textlds import TextLDS
+from textlds.vectors.weighting import LEANING, MEMORY, leaning
+
+TEXT = ["aaa", "aab", "zzz", "aac", "aaa", "aaa", "aah", "aad", "aab", "aab"]
+
+
+def test_class_rows_are_the_rows_of_the_words_were_they_unknown():
+    words = ["running", "Paris", "1990s", "the", "NATO", "happily", "well-known"]
+    vocabulary = Vocabulary.from_words(words, TextSettings())
+    without = Vocabulary.from_words([], TextSettings())
+    found = [vocabulary.words[row] for row in vocabulary.class_rows()]
+    assert found == [without.words[without.id(word)] for word in words]
+    assert len(set(found)) == len(words)
+
+
+def test_a_rare_word_leans():
+    rng = np.random.default_rng(0)
+    table, onto, frequencies = rng.standard_normal((5, 3)), rng.standard_normal((4, 3)), rng.dirichlet(np.ones(5))
+    expected = np.empty_like(table)
+    for row in range(5):
+        g = table[row].copy()
+        if row < 4:
+            g += LEANING / (frequencies[row] * 5 + LEANING) * onto[row]
+        expected[row] = g / np.linalg.norm(g)
+    np.testing.assert_allclose(leaning(table, onto, frequencies), expected, atol=1e-12)
+
+
+def with_lexicon(model, *, seed=5, empty=0):
+    """Return the model with a random lexicon, whose last columns may be empty."""
+    rng = np.random.default_rng(seed)
+    V, h = model.params.C.shape
+    lexicon = Lexicon(*(rng.standard_normal((n, h)).astype(np.float32) for n in (V, 1024)))
+    if empty:
+        for table in (lexicon.profiles, lexicon.spelling):
+            table[:, -empty:] = 0
+    return TextLDS(model.params, model.vocabulary, model.frequencies, model.moments, lexicon=lexicon)
+
+
+def unit(vector):
+    return vector / np.linalg.norm(vector)
+
+
+def spelt_by_hand(lexicon, word):
+    _, indices = spelling_features([word], len(lexicon.spelling))
+    return unit(sum(lexicon.spelling[i].astype(float) for i in indices))
+
+
+def words_by_hand(model):
+    """l(w) of every row: its profile, a rare word's with a share of what its spelling foretells."""
+    rows = []
+    for row, word in enumerate(model.vocabulary.words):
+        vector = model.lexicon.profiles[row].astype(float)
+        if row < model.vocabulary.n_types:
+            share = LEANING / (model.frequencies[row] * len(model.vocabulary) + LEANING)
+            vector = vector + share * spelt_by_hand(model.lexicon, word)
+        rows.append(unit(vector))
+    return np.array(rows)
+
+
+def gains_by_hand(model):
+    """k' of a model without a lexicon."""
+    gains, known = model.spaces.engine("float64").gains, model.vocabulary.n_types
+    equal = []
+    for row in range(len(gains)):
+        vector = gains[row].copy()
+        if row < known:  # the only class is the last row
+            vector += LEANING / (model.frequencies[row] * len(gains) + LEANING) * gains[-1]
+        equal.append(unit(vector))
+    return np.array(equal) - np.average(equal, axis=0, weights=model.frequencies)
+
+
+def carried_by_hand(model, extra=()):
+    """k' of a model with a lexicon, and of words besides: the least squares by QR of what the weights' roots scale."""
+    mu, words = model.frequencies, words_by_hand(model)
+    mean = np.average(words, axis=0, weights=mu)
+    weights = mu[:, None] ** 0.25  # each row's, so that its square counts with the weight μ^½
+    M = np.linalg.lstsq(weights * (words - mean), weights * gains_by_hand(model), rcond=None)[0]
+    gains = np.array([unit((word - mean) @ M) for word in (*words, *extra)])
+    return gains - np.average(gains[: len(mu)], axis=0, weights=mu)
+
+
+@pytest.mark.parametrize("by_lexicon", [False, True])
+@pytest.mark.parametrize("method", ["smooth", "filter"])
+def test_states_are_those_of_the_forgetful_recursion(method, by_lexicon):
+    model = random_model(2, V=12, h=3)
+    if by_lexicon:
+        model = with_lexicon(model)
+        every = carried_by_hand(model, [spelt_by_hand(model.lexicon, "zzz")])
+        rows = [12 if token == "zzz" else model.vocabulary.id(token) for token in TEXT]
+    else:
+        every, rows = gains_by_hand(model), rows_of(model, TEXT)
+    plain, gains = model.spaces.engine("float64"), every[rows]
+    A, F = plain.system.A, MEMORY * plain.system.shrink[:, None] * plain.system.A
+    filt = [gains[0]]
+    for k in gains[1:]:
+        filt.append(F @ filt[-1] + k)
+    smooth = [filt[-1]]
+    for x in reversed(filt[:-1]):
+        smooth.append(x + F.T @ (smooth[-1] - A @ x))
+    means = np.array(filt if method == "filter" else smooth[::-1])
+    white = means @ model.spaces.space("float64", "equal").whitener("filter" if method == "filter" else "state")
+    (found,) = model.embed([TEXT], method=method, evidence="equal", dtype="float64")
+    expected = white / np.linalg.norm(white, axis=1, keepdims=True)
+    np.testing.assert_allclose(found.vectors, expected, atol=1e-5 if by_lexicon else 1e-9)  # spelling is float32
+    # the same in a batch of many texts, and online
+    many = list(model.embed([TEXT[:3], TEXT, [], TEXT[2:]], method=method, evidence="equal"))
+    np.testing.assert_allclose(many[1].vectors, expected, atol=1e-5)
+    if method == "filter":
+        stream = model.stream(evidence="equal")
+        np.testing.assert_allclose([stream.push(token) for token in TEXT], expected, atol=1e-5)
+
+
+def test_the_parts_of_a_word_alone_are_what_the_lexicon_says():
+    plain = random_model(2, V=12, h=3)
+    model = with_lexicon(plain)
+    every = [*words_by_hand(model), spelt_by_hand(model.lexicon, "zzz")]
+    words = np.array([every[12 if token == "zzz" else model.vocabulary.id(token)] for token in TEXT])
+    (found,) = model.embed([TEXT], parts=("before", "word", "after"), evidence="equal")
+    before, word, after = np.split(found.vectors, 3, axis=1)
+    np.testing.assert_allclose(word, words, atol=1e-6)
+    np.testing.assert_allclose(before, np.vstack([np.zeros(3), words[:-1]]), atol=1e-6)
+    np.testing.assert_allclose(after, np.vstack([words[1:], np.zeros(3)]), atol=1e-6)
+    stream = model.stream(parts=("before", "word"), evidence="equal")
+    pushed = np.array([stream.push(token) for token in TEXT])
+    np.testing.assert_allclose(pushed, np.hstack([np.vstack([np.zeros(3), words[:-1]]), words]), atol=1e-6)
+
+
+def test_the_papers_vectors_are_what_they_were():
+    plain = random_model(2, V=12, h=3)
+    model = with_lexicon(plain)
+    for options in ({}, {"parts": ("left", "word", "right")}, {"method": "exact"}):
+        (mine,), (theirs,) = model.embed([TEXT], **options), plain.embed([TEXT], **options)
+        assert mine.vectors.tobytes() == theirs.vectors.tobytes()
+
+
+def test_a_lexicon_with_empty_columns():
+    """A vocabulary smaller than h leaves columns of zeros, which say nothing."""
+    model = with_lexicon(random_model(2, V=12, h=3), empty=1)
+    found = model.spaces.engine("float64", "equal").gains
+    np.testing.assert_allclose(found, carried_by_hand(model), atol=1e-6)
+
+
+def test_unknown_words_in_every_shape_of_text():
+    """Numbers become NUM before they are spelt, the name of a class is the class, boundaries come between."""
+    words = ["the", "dog", "."]
+    settings = TextSettings(boundary_token=".")
+    V = len(Vocabulary.from_words(words, settings))
+    model = with_lexicon(random_model(3, V=V, h=4, settings=settings, words=words))
+    text = "the 12th dog\nthe hound <unk:digit>\nbarks"
+    (found,) = model.embed([text], parts="word", evidence="equal")
+    expected = {
+        "the": words_by_hand(model)[0],
+        "12th": spelt_by_hand(model.lexicon, "NUMth"),
+        "hound": spelt_by_hand(model.lexicon, "hound"),
+        "barks": spelt_by_hand(model.lexicon, "barks"),
+    }
+    for token, vector in zip(found.tokens, found.vectors, strict=True):
+        if token in expected:
+            np.testing.assert_allclose(vector, expected.pop(token), atol=1e-6, err_msg=token)
+            expected |= {"the": words_by_hand(model)[0]}
+    assert list(expected) == ["the"]
+    row = model.vocabulary.id("<unk:digit>")
+    assert row >= model.vocabulary.n_types
+    (named,) = model.embed([["the", "<unk:digit>"]], parts="word", evidence="equal")
+    np.testing.assert_allclose(named.vectors[1], words_by_hand(model)[row], atol=1e-6)
+    np.testing.assert_allclose(
+        model.stream(parts="word", evidence="equal").push("<unk:digit>"), named.vectors[1], atol=1e-6
+    )
+
+
+def test_vectors_are_whitened_over_the_training_text():
+    """The second moments come from the model alone; here the smoother is run over the text."""
+    text = markov_sentence(1, 15_000, V=30)
+    model = fit(counts_of([text], max_lag=20), em_horizon=20, state_size=4, iterations=8, pseudocount=0.0)
+    engine, space = model.spaces.engine("float64", "equal"), model.spaces.space("float64", "equal")
+    states = np.empty((len(text), 4))
+
+    def take(posterior, rows, places):
+        states[places] = posterior.smooth[rows]
+
+    engine.run(rows_of(model, text).astype(np.int32), np.array([0, len(text)]), "smooth", take)
+    white = states @ space.whitener("state")
+    np.testing.assert_allclose(white.T @ white / len(text), np.eye(4), atol=0.08)
+    assert np.abs(states.T @ states / len(text) - np.eye(4)).max() > 0.3
+
+
+def test_evidence_changes_the_state_and_is_refused_where_it_has_no_meaning():
+    model = random_model(1)
+    (plain,), (equal,) = model.embed([TEXT]), model.embed([TEXT], evidence="equal")
+    assert np.abs(plain.vectors - equal.vectors).max() > 1e-2
+    with pytest.raises(ArgumentError, match="'loud' is not one of 'model', 'equal'"):
+        model.embed([TEXT], evidence="loud")
+    with pytest.raises(ArgumentError, match="no exact gains"):
+        model.embed([TEXT], evidence="equal", method="exact")
+    with pytest.raises(ArgumentError, match="'after' needs the words to the right"):
+        model.stream(parts="after")
