@@ -280,7 +280,7 @@ def test_the_notation_is_that_of_the_code() -> None:
             assert re.search(rf"\b{re.escape(last)}\b", sources), f"{symbol}: {name} is not in {where}"
 
 
-@pytest.mark.parametrize("layer", ["linalg", "lds", "learn", "model"])
+@pytest.mark.parametrize("layer", ["linalg", "lds", "lexicon", "learn", "inference", "vectors", "language", "model"])
 def test_every_letter_of_the_code_is_in_the_notation(layer: str) -> None:
     table = rows(ROOT / "docs" / "notation.md", "symbol")
     everywhere = {name for row in table for name in re.findall(r"\w+", row[1])}
