@@ -6,7 +6,9 @@ that ``except ValueError`` and ``except FileExistsError`` keep working as people
 
 from __future__ import annotations
 
+import difflib
 import errno
+from collections.abc import Iterable
 
 REMEDY = "Restore it from a copy, or write it anew."  # for a damaged folder
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors of the system that only writing can meet
@@ -80,3 +82,14 @@ class MissingExtraError(TextLDSError, ImportError):
 
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
         return type(self), self._arguments  # an error of a worker process reaches its user
+
+
+def check_choice(name: str, value: object, options: Iterable[object]) -> None:
+    """Refuse a value that is not one of the options, and name the nearest of them."""
+    known = tuple(options)
+    if value in known:
+        return
+    words = [option for option in known if isinstance(option, str)]
+    near = difflib.get_close_matches(value, words, n=1) if isinstance(value, str) else []
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ArgumentError(f"{name}={value!r} is not one of {', '.join(map(repr, known))}.{hint}")

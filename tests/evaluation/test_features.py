@@ -11,7 +11,6 @@ from textlds.evaluation.features import (
     model_features,
     plain,
     remembered,
-    side_by_side,
     with_neighbours,
     word_features,
 )
@@ -69,22 +68,17 @@ def test_neighbours_do_not_cross_sentences(reach: int) -> None:
     np.testing.assert_array_equal(found, np.array(expected).reshape(6, -1))
 
 
-def test_side_by_side_and_remembered(model: textlds.TextLDS) -> None:
+def test_remembered(model: textlds.TextLDS) -> None:
     calls = []
 
     def features(sentences):
         calls.append(sentences)
         return model_features(model)(sentences)
 
-    both = side_by_side(features, model_features(model, parts="word"))(SENTENCES)
-    np.testing.assert_array_equal(both[:, 3:], model_features(model, parts="word")(SENTENCES))
     once = remembered(features)
-    calls.clear()
     np.testing.assert_array_equal(once(SENTENCES), once([tuple(s) for s in SENTENCES]))
     assert len(calls) == 1
     once(SENTENCES[:1])
     assert len(calls) == 2
-    with pytest.raises(ArgumentError, match="at least one"):
-        side_by_side()
     with pytest.raises(ArgumentError, match="reach=0"):
         with_neighbours(features, reach=0)

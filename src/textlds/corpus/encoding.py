@@ -111,8 +111,8 @@ class Encoder:
             check_tokenizer(vocabulary.settings, tokenizer)
         self.vocabulary, self.tokenizer = vocabulary, tokenizer
         self._tokenizer = as_callable(tokenizer)
-        token = vocabulary.settings.boundary_token
-        self._boundary_row = -1 if token is None else vocabulary.id(token)
+        boundary = vocabulary.boundary_row
+        self._boundary_row = -1 if boundary is None else boundary
 
     def encode(self, text: Text) -> EncodedText:
         """Encode one text: a string is tokenised, a list of strings is taken as it is, one sequence of tokens."""

@@ -153,6 +153,12 @@ class Vocabulary:
         """Return the row of each provisional id of ``table``, ``(len(table),)``; about 0.1 µs each."""
         return rows_of(*table.word_bytes(), self.table, self._n_classes)
 
+    @property
+    def boundary_row(self) -> int | None:
+        """The row of the boundary token, or None without one."""
+        token = self.settings.boundary_token
+        return None if token is None else self.id(token)
+
     def class_rows(self) -> NDArray[np.int32]:
         """Return the row of the unknown class that each known type would be in, were it not known, ``(n_types,)``."""
         classes = rows_of(*self.table.word_bytes(), TypeTable.from_words([]), self._n_classes)

@@ -13,11 +13,11 @@ and for what is not planned. With w threads, V rows, R lags:
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
 
 from textlds.counts.blocks import RANGE_ENTRIES
 from textlds.errors import ArgumentError
+from textlds.linalg.threads import default_threads
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _MB = 10**6
@@ -57,11 +57,6 @@ def parse_memory(memory: str | int) -> int:
     return int(float(match[1]) * _UNITS[match[2].lower()])
 
 
-def available_workers() -> int:
-    """Return the number of cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def make_plan(
     memory: str | int, *, workers: int | None, vocab_size: int, max_lag: int, text_bytes: int | None = None
 ) -> Plan:
@@ -78,7 +73,7 @@ def make_plan(
         ArgumentError: The budget does not hold the accumulators that this V and R need.
     """
     budget = parse_memory(memory)
-    workers = available_workers() if workers is None else workers
+    workers = default_threads() if workers is None else workers
     if workers < 1:
         raise ArgumentError(f"workers={workers} must be at least 1.")
     rows = vocab_size + 100

@@ -18,7 +18,7 @@ from typing import Literal, get_args
 
 from textlds.corpus.reading.files import File, compression, decompressed
 from textlds.corpus.reading.sources import checked
-from textlds.errors import ArgumentError, CorpusError
+from textlds.errors import ArgumentError, CorpusError, check_choice
 
 PathLike = str | os.PathLike[str]
 Format = Literal["conllu", "conll", "tsv"]
@@ -188,8 +188,7 @@ def read_lines(name: str) -> list[str]:
 
 
 def _format_of(name: str, lines: Sequence[str], format: FormatOption) -> Format:
-    if format not in get_args(FormatOption):
-        raise ArgumentError(f"format={format!r} is not one of {', '.join(map(repr, get_args(FormatOption)))}.")
+    check_choice("format", format, get_args(FormatOption))
     if format != "auto":
         return format
     if name.removesuffix(compression(name)).endswith(".conllu"):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple, get_args
 
-from textlds.errors import ArgumentError
+from textlds.errors import ArgumentError, check_choice
 from textlds.evaluation.data import Tagged
 
 Scheme = Literal["iob1", "iob2", "bioes"]
@@ -44,8 +44,7 @@ def _entities(tags: Sequence[str]) -> Iterator[Entity]:
 
 def convert_tags(tags: Sequence[str], scheme: Scheme) -> tuple[str, ...]:
     """Write the entities of a sentence, tagged in any scheme, in the one asked for."""
-    if scheme not in get_args(Scheme):
-        raise ArgumentError(f"scheme={scheme!r} is not one of {', '.join(map(repr, get_args(Scheme)))}.")
+    check_choice("scheme", scheme, get_args(Scheme))
     out = ["O"] * len(tags)
     before = Entity(-1, -1, "")
     for entity in entities(tags):

@@ -101,13 +101,6 @@ def with_neighbours(features: Features, *, reach: int = 1) -> Features:
     return vectors
 
 
-def side_by_side(*features: Features) -> Features:
-    """Put several vectors of each token side by side."""
-    if not features:
-        raise ArgumentError("no features to put side by side; give at least one.")
-    return lambda sentences: np.concatenate([vectors(sentences) for vectors in features], axis=1)
-
-
 def remembered(features: Features) -> Features:
     """Return the same features, computed once for each list of sentences and kept in memory."""
     known: dict[Sentences, Vectors] = {}

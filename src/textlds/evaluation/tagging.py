@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from textlds.errors import ArgumentError
+from textlds.errors import check_choice
 from textlds.evaluation.crf import GRID as CRF_GRID
 from textlds.evaluation.crf import ChosenCRF, CRFSettings, Tags, choose_crf
 from textlds.evaluation.data import Tagged, tokens_of
@@ -110,8 +110,7 @@ def evaluate_tagging(
         search: ``"grid"`` also tries penalties of the CRF and scales of the vectors on the development set.
         progress: Whether to show how far it is.
     """
-    if classifier not in ("local", "crf"):
-        raise ArgumentError(f"classifier={classifier!r} is not one of 'local', 'crf'.")
+    check_choice("classifier", classifier, ("local", "crf"))
     parts = {"dev": dev} if test is None else {"dev": dev, "test": test}
     shown = resolve(progress)
     if classifier == "local":
@@ -173,8 +172,7 @@ def _by_crf(
 
 def crf_grid(search: Search) -> list[CRFSettings]:
     """Return the settings of the CRF that a search tries."""
-    if search not in ("none", "grid"):
-        raise ArgumentError(f"search={search!r} is not one of 'none', 'grid'.")
+    check_choice("search", search, ("none", "grid"))
     return [CRFSettings()] if search == "none" else list(CRF_GRID)
 
 

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from textlds.errors import ArgumentError, MissingExtraError
+from textlds.errors import ArgumentError, MissingExtraError, check_choice
 from textlds.model.loading import ModelLike, open_model
 from textlds.model.static import ClassRows, VectorKind, WordVectors, word_vectors
 from textlds.progress import ProgressOption, resolve
@@ -71,8 +71,7 @@ def save_vectors(
     Returns:
         What was written.
     """
-    if format not in FORMATS:
-        raise ArgumentError(f"format={format!r} is not one of {', '.join(map(repr, FORMATS))}.")
+    check_choice("format", format, FORMATS)
     check_output(path, force=force)
     table = word_vectors(open_model(model), vectors, classes=classes)
     _check_words(table.words, format)

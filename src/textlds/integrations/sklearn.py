@@ -16,7 +16,7 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
-from textlds.errors import ArgumentError, MissingExtraError
+from textlds.errors import ArgumentError, MissingExtraError, check_choice
 from textlds.inference.engine import Method
 from textlds.linalg.types import Array
 from textlds.model.loading import ModelLike, open_model
@@ -163,8 +163,7 @@ class TokenEmbedder(_ModelTransformer, auto_wrap_output_keys=None):  # type: ign
     def set_output(self, *, transform: str | None = None) -> Self:
         """Choose what every matrix is: ``"default"`` (an array), ``"pandas"`` or ``"polars"``."""
         if transform is not None:
-            if transform not in _FRAMES:
-                raise ArgumentError(f"transform={transform!r} is not one of {', '.join(map(repr, _FRAMES))}.")
+            check_choice("transform", transform, _FRAMES)
             self._sklearn_output_config = {"transform": transform}  # where sklearn.clone looks for it
         return self
 
@@ -181,8 +180,7 @@ class TokenEmbedder(_ModelTransformer, auto_wrap_output_keys=None):  # type: ign
 
     def _check(self) -> None:
         super()._check()
-        if self.form not in get_args(TokenForm):
-            raise ArgumentError(f"form={self.form!r} is not one of {', '.join(map(repr, get_args(TokenForm)))}.")
+        check_choice("form", self.form, get_args(TokenForm))
 
 
 class TokenClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from textlds._version import __version__
-from textlds.errors import ArgumentError, FormatError, MissingExtraError
+from textlds.errors import ArgumentError, FormatError, MissingExtraError, check_choice
 from textlds.linalg.types import Array
 from textlds.storage.folders import CONFIG, FORMAT_VERSION, check_output, new_folder, write_json
 
@@ -137,8 +137,7 @@ class TextLDSComponent(Pipe):
         assign: str = "extension",
         threads: int | None = None,
     ) -> None:
-        if assign not in get_args(Assign):
-            raise ArgumentError(f"assign={assign!r} is not one of {', '.join(map(repr, get_args(Assign)))}.")
+        check_choice("assign", assign, get_args(Assign))
         self.name = name
         self._stored = StoredModel(model)
         self._assign = assign

@@ -11,7 +11,7 @@ import numpy as np
 from textlds._version import __version__
 from textlds.corpus.encoding import Encoder, Text
 from textlds.counts.lagcounts import LagCounts
-from textlds.errors import ArgumentError, CorpusError
+from textlds.errors import ArgumentError, CorpusError, check_choice
 from textlds.inference.engine import Engine
 from textlds.inference.windows import check_texts
 from textlds.language.classes import Classes, class_count, word_classes
@@ -111,8 +111,7 @@ def _check(
     check_texts(texts)
     if held_out is not None:
         check_texts(held_out)
-    if link not in get_args(Link):
-        raise ArgumentError(f"link={link!r} is not one of {', '.join(map(repr, get_args(Link)))}.")
+    check_choice("link", link, get_args(Link))
     if limit < 1000:
         raise ArgumentError(f"tokens={limit} must be at least 1000.")
     if counts is not None and counts.vocabulary != model.encoder.vocabulary:
@@ -139,7 +138,7 @@ def _classes(model: Fitted, contexts: Contexts, occurrences: Vector) -> Classes:
     pred = contexts[:_CLASS_SAMPLE].pred(model.engine).astype(np.float64)
     values, vectors = np.linalg.eigh(pred.T @ pred / len(pred))
     root = vectors * np.sqrt(np.maximum(values, 0))
-    output = model.C @ np.linalg.inv(model.engine.system.T) @ root
+    output = model.engine.system.outputs(model.C) @ root
     return word_classes(output, occurrences, class_count(len(occurrences)))
 
 

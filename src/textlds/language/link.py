@@ -35,7 +35,7 @@ class ClippedLink:
     def __init__(self, engine: Engine, C: Matrix, frequencies: Vector, unigram: Vector, share: float) -> None:
         self._engine = engine
         # (V, h): (μ^½ ∘ C p) / λ with p in the coordinates of the engine
-        output = np.sqrt(frequencies)[:, None] / share * C @ np.linalg.inv(engine.system.T)
+        output = engine.system.outputs(np.sqrt(frequencies)[:, None] / share * C)
         self._output = np.ascontiguousarray(output, np.float32)
         self._unigram = unigram.astype(np.float32)
 

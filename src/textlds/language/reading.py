@@ -27,7 +27,7 @@ def surprisals(
     n_types = encoder.vocabulary.n_types
     for window in windows(encoder, texts):
         ids, starts, offsets = flatten(window)
-        contexts = predicted_contexts(engine, ids, starts, boundary_row(encoder), threads=threads)
+        contexts = predicted_contexts(engine, ids, starts, encoder.vocabulary.boundary_row, threads=threads)
         bits = -np.log2(predictor.of(contexts, ids, threads=threads))
         for text, offset in zip(window, offsets.tolist(), strict=True):
             own = bits[offset : offset + len(text.ids)]
@@ -45,7 +45,7 @@ def sample(
     size = 0
     for window in windows(encoder, texts):
         ids, starts, _ = flatten(window)
-        parts.append(predicted_contexts(engine, ids, starts, boundary_row(encoder), threads=threads))
+        parts.append(predicted_contexts(engine, ids, starts, encoder.vocabulary.boundary_row, threads=threads))
         words.append(ids)
         size += len(ids)
         if size >= limit:
@@ -71,7 +71,7 @@ def next_context(engine: Engine, encoder: Encoder, text: Text) -> Contexts:
     It is over if it is a string that ends with a boundary: a newline, or a blank line where only documents end.
     """
     encoded = encoder.encode(text)
-    row = boundary_row(encoder)
+    row = encoder.vocabulary.boundary_row
     closed = isinstance(text, str) and _is_closed(text, encoder.vocabulary.settings.boundaries)
     ids = encoded.ids
     if row is not None:
@@ -93,12 +93,6 @@ def predicted_contexts(engine: Engine, ids: Rows, starts: Index, boundary: int |
     predicted = np.ones(len(extended), np.bool_)
     predicted[begins[:-1]] = False
     return contexts_of(engine, extended, begins, threads=threads)[np.flatnonzero(predicted)]
-
-
-def boundary_row(encoder: Encoder) -> int | None:
-    """Return the row of the boundary token, or None without one."""
-    token = encoder.vocabulary.settings.boundary_token
-    return None if token is None else encoder.vocabulary.id(token)
 
 
 def _is_closed(text: str, boundaries: str) -> bool:

@@ -21,6 +21,7 @@ import numpy as np
 
 from textlds.lds.params import LDSParams
 from textlds.lds.steady import SteadyState
+from textlds.linalg.elementwise import inverse_or_zero
 from textlds.linalg.psd import sqrt_and_inverse, symmetric
 from textlds.linalg.types import Matrix, Vector
 
@@ -56,6 +57,10 @@ class CanonicalSystem:
                 b, power = b + 2**n, longer
         return b + 1
 
+    def outputs(self, C: Matrix) -> Matrix:
+        """Return C in these coordinates, C T⁻¹."""
+        return np.asarray(C @ np.linalg.inv(self.T))
+
     @property
     def logdet_S(self) -> float:
         """log det S relative to the static model: log det D − Σ log φ, since I + Σ_pred CᵀD⁺C = diag(s)."""
@@ -78,7 +83,7 @@ def canonical_system(params: LDSParams, steady: SteadyState, null: Vector) -> tu
     values, vectors = values[::-1], vectors[:, ::-1]
     T = vectors.T @ inverse_root
     # K m = 0 for the full and spherical kinds of noise, not for the others
-    weights = np.divide(1.0, null, out=np.zeros_like(null), where=null > 0)
+    weights = inverse_or_zero(null)
     gains = (steady.KT * weights[:, None] - null @ steady.KT) @ T.T
     signs = np.where(gains[np.argmax(np.abs(gains), axis=0), np.arange(len(T))] < 0, -1.0, 1.0)
     moved = params.transformed(signs[:, None] * T)

@@ -26,6 +26,7 @@ from typing import Literal, Protocol, get_args
 import numpy as np
 
 from textlds.errors import ArgumentError, NoiseError
+from textlds.linalg.elementwise import inverse_or_zero
 from textlds.linalg.psd import symmetric
 from textlds.linalg.types import Matrix, Vector
 
@@ -122,7 +123,7 @@ class FullNoise:
         """D⁺ − Ψ_0 = C M (I − G M)⁻¹ Cᵀ, and Cᵀw is row i of W C."""
         inner = np.linalg.solve(np.eye(len(self.M)) - self.M @ (C.T @ C), self.M)  # (I − M G)⁻¹ M
         quadratic: Vector = np.einsum("ij,ij->i", C @ symmetric(inner), C)
-        return quadratic * _inverse(null) ** 2
+        return quadratic * inverse_or_zero(null) ** 2
 
     def arrays(self) -> dict[str, Matrix]:
         """M."""
@@ -161,7 +162,7 @@ class SphericalNoise:
 
     def word_terms(self, C: Matrix, null: Vector) -> Vector:
         """wᵀw = 1/μ − 1."""
-        return (1 / self.d - 1) * (_inverse(null) ** 2 - 1)
+        return (1 / self.d - 1) * (inverse_or_zero(null) ** 2 - 1)
 
     def arrays(self) -> dict[str, Matrix]:
         """d."""
@@ -202,7 +203,7 @@ class DiagonalNoise:
     def word_terms(self, C: Matrix, null: Vector) -> Vector:
         """Σ_j w_j² (1/d_j − 1/static_j) with w = e_i / m_i − m."""
         excess = 1 / self.d - 1 / self.static
-        return excess * (_inverse(null) ** 2 - 2) + float(excess @ null**2)
+        return excess * (inverse_or_zero(null) ** 2 - 2) + float(excess @ null**2)
 
     def arrays(self) -> dict[str, Matrix]:
         """d."""
@@ -280,14 +281,9 @@ def _static_noise(kind: NoiseKind, null: Vector | None, rank: int) -> Noise:
         static = np.maximum(1 - null**2, PSD_MARGIN)
         return DiagonalNoise(static, static)
     if kind == "bohning" and null is not None:
-        inverse = np.maximum(_inverse(null), 1.0) ** 2  # 1/μ
+        inverse = np.maximum(inverse_or_zero(null), 1.0) ** 2  # 1/μ
         return BohningNoise(inverse / 2, np.sqrt(inverse / (2 * (len(null) + 1))))
     raise ArgumentError(f"noise={kind!r} is not one of {', '.join(map(repr, NOISE_KINDS))}.")
-
-
-def _inverse(null: Vector) -> Vector:
-    """Return 1 / m, and 0 for a word that has no frequency."""
-    return np.divide(1.0, null, out=np.zeros_like(null), where=null > 0)
 
 
 def explained_variance(C: Matrix, M: Matrix) -> Vector:

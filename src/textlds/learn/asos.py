@@ -2,7 +2,8 @@
 
 ASOS (Martens 2010) applies the filter's and smoother's recursions to covariances at lag k instead of to the data, and
 lets the model close the horizon: beyond lag r, E[w_{t+k} x̂_tᵀ] is what the model says it is. Per token, boundary terms
-dropped, with w x_k = E[w_{t+k} x̂_tᵀ], x w_k = E[x̂_{t+k} w_tᵀ] and so on:
+dropped, with wx_k = E[w_{t+k} x̂_tᵀ], xw_k = E[x̂_{t+k} w_tᵀ] and so on (F, J, K and P are those of
+:mod:`textlds.lds.steady`):
 
     wx_{r+1} ≈ C A^{r+1} X₀          wx_k = wx_{k+1} Fᵀ + Ψ_k Kᵀ
     X₀ = F X₀ Fᵀ + F (K wx_1)ᵀ + K wx_0

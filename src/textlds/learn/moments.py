@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textlds.errors import ArgumentError, CountsError
+from textlds.linalg.elementwise import inverse_or_zero
 from textlds.linalg.operators import Operator
 from textlds.linalg.sparse import SparseMatrix
 from textlds.linalg.threads import check_threads
@@ -153,7 +154,7 @@ def word_moments(
     frequencies = (np.asarray(unigrams, np.float64) + kappa) / (tokens + kappa * size)
     root = np.sqrt(frequencies)
     # a type that was never seen and has no pseudocount does not vary: it is left out of every product
-    whitening = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
+    whitening = inverse_or_zero(root)
     scale = 1 / (tokens + kappa * size)  # λ / T
     f = np.asarray(unigrams, np.float64) / tokens
     threads = check_threads(threads)

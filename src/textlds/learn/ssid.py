@@ -25,6 +25,7 @@ from textlds.errors import ArgumentError, RankError
 from textlds.lds.noise import NoiseKind, initial_noise
 from textlds.lds.params import LDSParams
 from textlds.learn.moments import Moments
+from textlds.linalg.elementwise import inverse_or_zero
 from textlds.linalg.equations import solve_lyapunov
 from textlds.linalg.operators import HankelOperator, Operator, ScaledOperator
 from textlds.linalg.psd import spectral_radius, symmetric
@@ -88,7 +89,7 @@ def subspace_identification(
     if not whitened:
         root = np.asarray(moments.null)
         # a word that never occurs has a row of rounding errors, which no division may enlarge
-        inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
+        inverse = inverse_or_zero(root)
         C, G = C * inverse[:, None], G * inverse[None, :]
     scale = _matched_scale(A, C, G) if covariance == "matched" else 1.0
     Q = scale * np.eye(state_size)

@@ -19,6 +19,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from textlds.linalg.elementwise import inverse_or_zero
 from textlds.linalg.sparse import SparseMatrix
 from textlds.linalg.tall import Tall, gram, orthonormal, times
 from textlds.linalg.types import Vector
@@ -79,5 +80,5 @@ def word_profiles(
 def _stabilised(counts: SparseMatrix) -> tuple[SparseMatrix, Vector, Vector]:
     """Return N^½, and the diagonals of diag(a)^-¼ and diag(b)^-¼ (0 for sums of 0)."""
     sums = counts.marginals()
-    left, right = (np.divide(1.0, x**0.25, out=np.zeros_like(x), where=x > 0) for x in sums)
+    left, right = (inverse_or_zero(x**0.25) for x in sums)
     return counts.mapped(lambda data: np.sqrt(data, dtype=np.float32)), left, right

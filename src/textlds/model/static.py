@@ -18,7 +18,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from textlds.errors import ArgumentError
+from textlds.errors import check_choice
+from textlds.linalg.elementwise import inverse_or_zero
 from textlds.model.textlds import TextLDS
 
 VectorKind = Literal["input", "output"]
@@ -53,8 +54,7 @@ def word_vectors(model: TextLDS, kind: VectorKind = "input", *, classes: ClassRo
         classes: ``"keep"`` or ``"drop"`` the classes of unknown words.
     """
     for name, value, options in (("vectors", kind, KINDS), ("classes", classes, get_args(ClassRows))):
-        if value not in options:
-            raise ArgumentError(f"{name}={value!r} is not one of {', '.join(map(repr, options))}.")
+        check_choice(name, value, options)
     vectors = model.spaces.space("float32").words if kind == "input" else _output(model)
     rows = np.flatnonzero(vectors.any(axis=1))
     if classes == "drop":
@@ -67,7 +67,7 @@ def _output(model: TextLDS) -> NDArray[Any]:
     whitener = model.spaces.space("float32").whitener("left").astype(np.float64)
     params = model.params
     root = np.sqrt(model.frequencies)
-    weights = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
+    weights = inverse_or_zero(root)
     # x_left = E[p pᵀ]^-½ T x, so C x = C T⁻¹ E[p pᵀ]^½ x_left
     C = np.linalg.solve((whitener @ engine.system.T).T, params.C.T).T
     return np.asarray(weights[:, None] * C, np.float32)

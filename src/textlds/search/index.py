@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from textlds.corpus.encoding import Encoder, Text, TokenSequence
 from textlds.corpus.reading.opening import EncodingErrors, Sources, open_sources
 from textlds.corpus.tokens.tokenizer import as_callable
-from textlds.errors import ArgumentError, FormatError, UnknownWordError
+from textlds.errors import ArgumentError, FormatError, UnknownWordError, check_choice
 from textlds.linalg.threads import check_threads
 from textlds.model.loading import ModelLike, open_model
 from textlds.model.textlds import TextLDS
@@ -194,8 +194,7 @@ class OccurrenceIndex:
         """
         if n < 1:
             raise ArgumentError(f"n={n} must be at least 1.")
-        if match not in get_args(Match):
-            raise ArgumentError(f"match={match!r} is not one of {', '.join(map(repr, get_args(Match)))}.")
+        check_choice("match", match, get_args(Match))
         if not 0 <= topic < float("inf"):
             raise ArgumentError(f"topic={topic} must be 0 or more.")
         vector = self._asked(word, context)

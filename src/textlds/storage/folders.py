@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from textlds.errors import NO_ROOM, REMEDY, FormatError, OutputExistsError
+from textlds.linalg.threads import default_threads
 
 CONFIG = "config.json"
 FORMAT_VERSION = 1
@@ -110,7 +111,7 @@ def write_config(folder: Path, *, kind: str, content: Mapping[str, Any]) -> None
     A folder inside it, such as the model of an index, has sums of its own.
     """
     paths = sorted(path for path in folder.iterdir() if path.is_file())
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing gives up the GIL
+    with ThreadPoolExecutor(default_threads()) as pool:  # hashing gives up the GIL
         sums = pool.map(_sha256, paths)
         files = {p.name: {"bytes": p.stat().st_size, "sha256": sha256} for p, sha256 in zip(paths, sums, strict=True)}
     config = {"format": f"textlds-{kind}", "format_version": FORMAT_VERSION, **content, "files": files}
@@ -148,7 +149,7 @@ def read_config(
     files = config.get("files")
     if not isinstance(files, dict):
         raise FormatError(f"{folder / CONFIG} does not list the folder's files. {REMEDY}")
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(default_threads()) as pool:
         list(pool.map(lambda item: _check_file(folder, *item, check=check), files.items()))
     return config
 

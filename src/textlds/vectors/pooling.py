@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from textlds.errors import ArgumentError
+from textlds.errors import check_choice
 from textlds.linalg.types import Array
 
 Pooling = Literal["mean", "max", "sum"]
@@ -18,8 +18,7 @@ _POOL: dict[str, Callable[..., Array]] = {"mean": np.mean, "max": np.max, "sum":
 def check_pooling(pooling: str, *others: str) -> None:
     """Refuse a way of pooling that is neither known nor one of ``others``."""
     options = (*others, *POOLINGS)
-    if pooling not in options:
-        raise ArgumentError(f"pooling={pooling!r} is not one of {', '.join(map(repr, options))}.")
+    check_choice("pooling", pooling, options)
 
 
 def pooled(vectors: Array, pooling: Pooling) -> Array:

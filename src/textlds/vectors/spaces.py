@@ -71,5 +71,5 @@ class Spaces:
     def _equal(self) -> Prepared:
         fitted = self._model
         with one_blas_thread():
-            C = self._params.C @ np.linalg.inv(fitted.system.T)
+            C = fitted.system.outputs(self._params.C)
             return equal_evidence(fitted.system, fitted.gains, C, self._frequencies, self._vocabulary, self._lexicon)

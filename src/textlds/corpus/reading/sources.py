@@ -17,7 +17,7 @@ import numpy as np
 from textlds.compiled import kernel
 from textlds.corpus.tokens.memory import byte, word
 from textlds.corpus.tokens.tokenizer import BytesLike, separated
-from textlds.errors import ArgumentError, EncodingError
+from textlds.errors import ArgumentError, EncodingError, check_choice
 
 EncodingErrors = Literal["strict", "replace"]
 Record = str | list[str] | tuple[str, ...]
@@ -62,10 +62,7 @@ class ReadingOptions:
 
     def __post_init__(self) -> None:
         options = get_args(EncodingErrors)
-        if self.encoding_errors not in options:
-            raise ArgumentError(
-                f"encoding_errors={self.encoding_errors!r} is not one of {', '.join(map(repr, options))}."
-            )
+        check_choice("encoding_errors", self.encoding_errors, options)
         if self.max_line_bytes < 1:
             raise ArgumentError(f"max_line_bytes={self.max_line_bytes} must be at least 1.")
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from textlds.corpus.encoding import Text
-from textlds.errors import ArgumentError
+from textlds.errors import ArgumentError, check_choice
 from textlds.integrations.torch.loading import load_arrays
 from textlds.integrations.torch.weights import Activation, Link, Scales, linear_network
 from textlds.model.textlds import TextLDS
@@ -63,8 +63,7 @@ class RecurrentLM(nn.Module):
         sparse: bool = False,
     ) -> None:
         for name, value, options in (("activation", activation, Activation), ("link", link, Link)):
-            if value not in get_args(options):
-                raise ArgumentError(f"{name}={value!r} is not one of {', '.join(map(repr, get_args(options)))}.")
+            check_choice(name, value, get_args(options))
         super().__init__()
         self.activation, self.link = activation, link
         self.inputs = nn.Embedding(vocab_size, state_size, sparse=sparse)

@@ -28,8 +28,10 @@ from typing import Literal
 import numpy as np
 
 from textlds.errors import ArgumentError
+from textlds.language.predictor import corpus_counts
 from textlds.lds.canonical import canonical_system
 from textlds.lds.steady import steady_state
+from textlds.linalg.elementwise import inverse_or_zero
 from textlds.linalg.psd import sqrt_and_inverse
 from textlds.linalg.threads import one_blas_thread
 from textlds.linalg.types import Matrix, Vector
@@ -141,8 +143,8 @@ def linear_network(model: TextLDS) -> LinearNetwork:
     params, null = model.params, np.sqrt(model.frequencies)
     with one_blas_thread():
         system, gains = canonical_system(params, steady_state(params), null)
-        weights = np.divide(1.0, null, out=np.zeros_like(null), where=null > 0)
-        ratios = weights[:, None] * (params.C @ np.linalg.inv(system.T))
+        weights = inverse_or_zero(null)
+        ratios = weights[:, None] * system.outputs(params.C)
         moves = system.A @ system.T
     return LinearNetwork(
         transition=system.A,
@@ -161,7 +163,5 @@ def _unsmoothed(model: TextLDS) -> Vector:
     if "pseudocount_used" not in facts or "tokens" not in facts:
         known: Vector = np.maximum(model.frequencies, model.frequencies[model.frequencies > 0].min())
         return known
-    total, pseudocount = float(facts["tokens"]), float(facts["pseudocount_used"])
-    # μ = (n + κ) / (T + κ V)
-    counts: Vector = np.maximum(model.frequencies * (total + pseudocount * size) - pseudocount, 0)
-    return (counts + 0.5) / (total + 0.5 * size)
+    counts, _ = corpus_counts(model.frequencies, facts)
+    return (counts + 0.5) / (float(facts["tokens"]) + 0.5 * size)
