@@ -103,8 +103,8 @@ def study(arguments: argparse.Namespace) -> dict[str, Any]:
     results["chosen"] = {name: chosen[name] for name in ("state_size", "pseudocount", "fit_seconds")}
     model = fitted(arguments, counts, chosen["state_size"], chosen["pseudocount"])[0]
     options = {"held_out": [texts["dev"]], "counts": counts, "threads": arguments.threads}
-    calibrated, results["calibrate_seconds"] = timed(lambda: model.calibrated([texts["train"]], **options))
-    clipped = model.calibrated([texts["train"]], link="clipped", **options)
+    calibrated, results["calibrate_seconds"] = timed(lambda: model.with_language_model([texts["train"]], **options))
+    clipped = model.with_language_model([texts["train"]], link="clipped", **options)
     boundary = counts.vocabulary.id("</s>")
     before = {part: np.concatenate([[boundary], ids[part][:-1]]) for part in ("dev", "test")}
     table = Table({part: np.asarray(counts.unigrams, float)[some] for part, some in before.items()})
@@ -153,7 +153,7 @@ def trials(arguments: argparse.Namespace, counts: textlds.LagCounts, texts: dict
             if any((trial["state_size"], trial["pseudocount"]) == (h, kappa) for trial in done):
                 continue
             model, seconds = fitted(arguments, counts, h, kappa)
-            facts = model.calibrated(
+            facts = model.with_language_model(
                 [texts["train"]], held_out=[texts["dev"]], counts=counts,
                 tokens=max(arguments.tuning_tokens, 1000), threads=arguments.threads,
             ).language.facts  # type: ignore[union-attr]  # fmt: skip

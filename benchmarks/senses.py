@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import textlds
+from benchmarks.recorded import recipe_of
 from textlds.evaluation.data import Tagged, read_scws
 from textlds.search.senses import TOPIC, SenseSpace
-from textlds.vectors.weighting import Evidence
 
 Vectors = NDArray[np.float32]
 Places = Sequence[tuple[Sequence[str], int]]  # tokens, and the position of the word
@@ -34,15 +34,15 @@ _AROUND = 60  # words on either side, beyond which nothing counts
 def views(model: textlds.TextLDS) -> dict[str, View]:
     """Return the kinds of vectors that are compared, each a function from places to vectors."""
 
-    def parts(*names: str, evidence: Evidence = "model") -> View:
+    def parts(*names: str, evidence: str = "model") -> View:
         def embed(texts: list[Sequence[str]]) -> Iterator[Vectors]:
-            for text in model.embed(texts, parts=names, evidence=evidence, threads=1):  # type: ignore[arg-type]  # literals
+            for text in model.embed(texts, recipe=recipe_of(names, evidence), threads=1):
                 yield text.vectors
 
         return lambda places: at_places(embed, places)
 
-    def both(topic: float, state: float = 1.0, *, evidence: Evidence = "model") -> View:
-        space = SenseSpace(model, evidence=evidence)
+    def both(topic: float, state: float = 1.0, *, evidence: str = "model") -> View:
+        space = SenseSpace(model, recipe=recipe_of(["state"], evidence))
 
         def embed(texts: list[Sequence[str]]) -> Iterator[Vectors]:
             for sense in space.embed(texts, threads=1):

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 import textlds
 from benchmarks.peers import Transformer, train_word2vec, with_neighbours
+from benchmarks.recorded import recipe_of
 from benchmarks.texts import first_lines
 
 Sentences = list[list[str]]
@@ -94,7 +95,7 @@ def write(rows: list[dict[str, Any]], arguments: argparse.Namespace) -> None:
     plot(rows, arguments.results / "tradeoff.png")
 
 
-# parts of textlds's vectors, and their evidence
+# parts of textlds's vectors, and their weighting, as recorded
 KINDS = (
     (("state",), "model"),
     (("left", "word", "right"), "model"),
@@ -106,7 +107,7 @@ SETTINGS = ("tokens", "vocab_size", "sizes", "iterations", "epochs", "threads")
 
 def embedder(model: textlds.TextLDS, parts: Any, evidence: Any) -> Callable[[Sentences], Features]:
     def vectors(sentences: Sentences) -> Features:
-        embedded = model.embed(sentences, parts=parts, evidence=evidence, threads=1)
+        embedded = model.embed(sentences, recipe=recipe_of(parts, evidence), threads=1)
         return np.concatenate([sentence.vectors for sentence in embedded])
 
     return vectors

@@ -16,6 +16,7 @@ HEAVY += ["zstandard", "fsspec", "tokenizers", "matplotlib", "sklearn", "spacy",
 OPTIONAL = ["torch", "dask", "distributed", "pyarrow", "zstandard", "fsspec", "tokenizers", "matplotlib", "pandas"]
 NAMES = {
     "LagCounts",
+    "Recipe",
     "TextLDS",
     "TextLDSError",
     "TextSettings",
@@ -67,7 +68,7 @@ def test_names():
 
 
 def test_a_name_that_is_not_there():
-    with pytest.raises(AttributeError, match="has no attribute 'embed'; it has LagCounts, TextLDS"):
+    with pytest.raises(AttributeError, match="has no attribute 'embed'; it has LagCounts, Recipe, TextLDS"):
         _ = textlds.embed
     assert not hasattr(textlds, "nothing")
 

@@ -15,9 +15,9 @@ from benchmarks.paper.job import Job
 from benchmarks.paper.scoring import TaggingScore
 from benchmarks.paper.store import Cell, Store
 from benchmarks.paper.treebanks import NAMES, running
+from benchmarks.recorded import recipe_of
 from textlds.evaluation.features import model_features
 from textlds.inference.engine import Method
-from textlds.vectors.weighting import Evidence
 
 TITLE = "What each choice is worth"
 NEEDS = ("text", "ewt", "ptb")
@@ -35,7 +35,7 @@ class Row:
         count: Changed arguments of :func:`textlds.count`.
         tokens: Another amount of text.
         method: Of inference.
-        evidence: Of inference.
+        evidence: Of inference, by the names of stored figures.
         running: Sentences are read as one text.
         lexicon: Whether words are known by their profiles and spelling where all count the same.
     """
@@ -46,7 +46,7 @@ class Row:
     count: Mapping[str, Any] = field(default_factory=dict)
     tokens: float | None = None
     method: Method = "smooth"
-    evidence: Evidence = "model"
+    evidence: str = "model"
     running: bool = False
     lexicon: bool = True
 
@@ -134,5 +134,6 @@ def _cell(job: Job, scores: Mapping[Any, TaggingScore], row: Row) -> Cell:
 
 def _accuracy(model: textlds.TextLDS, score: TaggingScore, parts: Any, row: Row, job: Job) -> float:
     usable = [part for part in parts if row.method != "filter" or part not in ("right", "after")]
-    features = model_features(model, parts=usable, method=row.method, evidence=row.evidence, threads=job.threads)
+    recipe = recipe_of(usable, row.evidence, row.method)
+    features = model_features(model, recipe=recipe, threads=job.threads)
     return score(running(features) if row.running else features)

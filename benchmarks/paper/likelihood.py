@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import textlds
-from benchmarks.paper import settings
 from benchmarks.paper.job import Job
 from benchmarks.paper.scoring import TaggingScore
 from benchmarks.paper.store import Cell, Store
@@ -46,7 +45,7 @@ def _curve(job: Job, corpus: Any, score: TaggingScore, fit: dict[str, Any]) -> d
     def look(step: FitStep) -> None:
         curve.append(step.log_likelihood)
         if step.iteration % job.scale.every == 0:
-            features = model_features(step.model(), parts=settings.STATE, threads=job.threads)
+            features = model_features(step.model(), recipe="paper", threads=job.threads)
             accuracy[str(step.iteration)] = score(features)
 
     textlds.fit(job.work.counts(corpus), threads=job.threads, callback=look, **fit)

@@ -25,14 +25,13 @@ from benchmarks.paper.store import Cell, Store
 from benchmarks.paper.treebanks import Bank, Part, Tags, sentences
 from benchmarks.paper.work import Corpus
 from benchmarks.peers import Transformer
+from benchmarks.recorded import recipe_of
 from textlds.evaluation.crf import CRFSettings, train_crf
 from textlds.evaluation.data import Tagged, tags_of, tokens_of
 from textlds.evaluation.features import Features, Sentences, Vectors, model_features, plain, remembered, with_neighbours
 from textlds.evaluation.local import GRID, train_local
 from textlds.evaluation.measures import accuracy, mcnemar, right
 from textlds.evaluation.network import NetworkSettings
-from textlds.vectors.space import Part as VectorPart
-from textlds.vectors.weighting import Evidence
 
 TITLE = "Parts of speech (Table 2)"
 NEEDS = ("text", "ewt", "ptb")
@@ -55,14 +54,14 @@ class Contender:
 
     Attributes:
         source: ``"word2vec"``, ``"word2vec, spelling"``, ``"ssid"``, ``"em"`` or ``"transformer"``.
-        parts: Of a model's vectors.
+        parts: Of a model's vectors, by the names of stored figures.
         evidence: Likewise.
         neighbours: Whether the vectors of the words beside stand beside.
     """
 
     source: str
-    parts: tuple[VectorPart, ...] = ()
-    evidence: Evidence = "model"
+    parts: tuple[str, ...] = ()
+    evidence: str = "model"
     neighbours: bool = False
 
 
@@ -310,9 +309,9 @@ class Study:
             features = work.word2vec(corpus, **chosen, by_spelling=contender.source.endswith("spelling"))
             return with_neighbours(features) if contender.neighbours else features
         folders = work.models(corpus, [0, *self._job.scale.stops], **self._fit())  # one run passes all stops
-        options: dict[str, Any] = {"parts": contender.parts, "evidence": contender.evidence}
+        recipe = recipe_of(contender.parts, contender.evidence)
         model = textlds.load(folders[chosen.get("iteration", 0)])
-        return model_features(model, threads=self._job.threads, **options)
+        return model_features(model, recipe=recipe, threads=self._job.threads)
 
     # Sentences
 

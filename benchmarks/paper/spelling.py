@@ -11,7 +11,7 @@ from textlds.lexicon.spelling import fit_spelling
 from textlds.lexicon.unknown import spelt
 from textlds.linalg.threads import one_blas_thread
 from textlds.linalg.types import Matrix
-from textlds.vectors.weighting import leaning
+from textlds.vectors.weighting import shrunk
 
 
 def spelt_features(counts: textlds.LagCounts, table: Matrix, *, threads: int) -> Features:
@@ -28,7 +28,7 @@ def spelt_features(counts: textlds.LagCounts, table: Matrix, *, threads: int) ->
     frequencies = (counts.unigrams + kappa) / (tokens + kappa * len(table))
     with one_blas_thread():
         spelling = fit_spelling(known, counts.unigrams[: len(known)], table.astype(np.float32), threads=threads)
-    words = leaning(table, spelt(known, spelling, vocabulary), frequencies).astype(np.float32)
+    words = shrunk(table, spelt(known, spelling, vocabulary), frequencies).astype(np.float32)
 
     def vectors(sentences: Sentences) -> Vectors:
         tokens = [token for sentence in plain(sentences, vocabulary) for token in sentence]

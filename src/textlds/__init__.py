@@ -2,8 +2,7 @@
 
     counts = textlds.count(["a.txt", "b.txt.gz"])       # one pass over the corpus
     model = textlds.fit(counts, state_size=200)         # needs no corpus
-    for sentence in model.embed(["The bank raised rates."]):
-        sentence.tokens, sentence.vectors
+    sentence = model("The bank raised rates.")          # sentence.tokens, sentence.vectors
 
 Names are imported when they are first used, so that ``import textlds`` takes a few milliseconds.
 """
@@ -22,9 +21,11 @@ if TYPE_CHECKING:
     from textlds.counts.lagcounts import LagCounts
     from textlds.errors import TextLDSError
     from textlds.model.textlds import TextLDS
+    from textlds.vectors.recipes import Recipe
 
 __all__ = [
     "LagCounts",
+    "Recipe",
     "TextLDS",
     "TextLDSError",
     "TextSettings",
@@ -39,6 +40,7 @@ __all__ = [
 
 _HOME = {
     "LagCounts": "textlds.counts.lagcounts",
+    "Recipe": "textlds.vectors.recipes",
     "TextLDS": "textlds.model.textlds",
     "TextLDSError": "textlds.errors",
     "TextSettings": "textlds.corpus.settings",

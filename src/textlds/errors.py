@@ -38,6 +38,10 @@ class CountsError(TextLDSError, ValueError):
     """Counts that cannot be combined, or not into valid counts."""
 
 
+class LazyResultError(TextLDSError, TypeError):
+    """Results that are computed as they are taken were asked for their length or for one by its index."""
+
+
 class RankError(TextLDSError, ValueError):
     """The data does not support a state of the size asked for."""
 

@@ -20,6 +20,7 @@ from textlds.cli import vector_files
 from textlds.cli.texts import open_texts, read_texts
 from textlds.errors import ArgumentError, MissingExtraError
 from textlds.model.textlds import TokenVectors
+from textlds.vectors.recipes import Recipe
 
 LINES = ["the cat sees the dog .", "", "  ", "Anna likes a small house", "Überraschung “quoted” 12 x"]
 TEXTS = [(1, LINES[0]), (4, LINES[3]), (5, LINES[4])]  # blank lines are skipped, numbers are kept
@@ -87,13 +88,13 @@ def test_standard_input_to_standard_output(model: Path, text: Path, expected: li
     assert [record["tokens"] for record in records] == [list(t.tokens) for t in expected]
 
 
-def test_parts_and_method(run: Run, model: Path, text: Path, tmp_path: Path) -> None:
-    run("embed", model, text, "-o", tmp_path / "v.npz", "--parts", "left,word", "--method", "filter", "--quiet")
-    wanted = load(model).embed([line for _, line in TEXTS], parts=("left", "word"), method="filter")
+def test_recipe(run: Run, model: Path, text: Path, tmp_path: Path) -> None:
+    run("embed", model, text, "-o", tmp_path / "v.npz", "--recipe", "left_context+word, filter", "--quiet")
+    wanted = load(model).embed([line for _, line in TEXTS], recipe=Recipe("left_context+word", method="filter"))
     with np.load(tmp_path / "v.npz") as arrays:
         np.testing.assert_array_equal(arrays["vectors"], np.concatenate([t.vectors for t in wanted]))
-    failed = run("embed", model, text, "-o", tmp_path / "w.npz", "--parts", "left,up", code=1)
-    assert "'up' is not one of" in failed.stderr
+    failed = run("embed", model, text, "-o", tmp_path / "w.npz", "--recipe", "state+up", code=1)
+    assert "'up' is not a recipe or a word of one" in failed.stderr
 
 
 def test_compressed_files_and_records(run: Run, model: Path, tmp_path: Path) -> None:

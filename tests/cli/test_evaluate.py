@@ -54,12 +54,12 @@ def test_tagging(run: Run, model: Path, files: Path) -> None:
     names = [files / f"{part}.tsv" for part in ("train", "dev", "test")]
     options = ("--train", names[0], "--dev", names[1], "--test", names[2], "--seeds", 2, "--hidden", 5)
     sets = [read_tagged(name) for name in names]
-    features = model_features(load(model), parts=("left", "word", "right"))
+    features = model_features(load(model), recipe="features")
     expected = evaluate_tagging(features, *sets, seeds=2, hidden=5)
     assert expected.rows[0].mean > 80
     found = json.loads(run("evaluate", "tagging", model, *options, "--json", "--quiet").stdout)
     assert found["rows"] == json.loads(json.dumps(expected.to_json()))["rows"]
-    assert found["parts"] == ["left", "word", "right"]
+    assert found["recipe"] == "features"
     table = [line.split() for line in run("evaluate", "tagging", model, *options, "--quiet").stdout.splitlines()]
     assert table[0] == ["tagger", "set", "all", "known", "unknown", "tokens", "seeds"]
     for cells, row in zip(table[1:], expected.rows, strict=True):
@@ -74,15 +74,15 @@ def test_the_tags_asked_for(run: Run, model: Path, files: Path) -> None:
     options = ("evaluate", "tagging", model, "--train", files / "train.conllu", "--dev", files / "dev.conllu", "--json")
     names = {sentence_tag for sentence in read_tagged(files / "train.conllu") for sentence_tag in sentence.tags}
     assert json.loads(run(*options, "--quiet").stdout)["tags"] == len(names)
-    by_name = run(*options, "--tags", "xpos", "--parts", "state", "--quiet").stdout
-    by_number = run(*options, "--tags", 5, "--parts", "state", "--quiet").stdout
+    by_name = run(*options, "--tags", "xpos", "--recipe", "context", "--quiet").stdout
+    by_number = run(*options, "--tags", 5, "--recipe", "context", "--quiet").stdout
     assert by_name == by_number
     assert json.loads(run(*options, "--tag-map", files / "map", "--quiet").stdout)["tags"] == 2
 
 
 def test_tagging_by_the_crf(run: Run, model: Path, files: Path) -> None:
     pytest.importorskip("pycrfsuite")
-    options = ("--train", files / "train.tsv", "--dev", files / "dev.tsv", "--classifier", "crf", "--parts", "state")
+    options = ("--train", files / "train.tsv", "--dev", files / "dev.tsv", "--classifier", "crf", "--recipe", "context")
     result = run("evaluate", "tagging", model, *options)
     assert [line.split()[0] for line in result.stdout.splitlines()] == ["tagger", "words", "words"]
     assert "tokens are right only with the vectors" in result.stderr
@@ -108,14 +108,14 @@ def test_ner(run: Run, model: Path, files: Path) -> None:
 
 def test_similarity(run: Run, model: Path, files: Path) -> None:
     loaded = load(model)
-    words, tokens = model_features(loaded, parts="word"), model_features(loaded, parts=("state", "word"))
+    words, tokens = (model_features(loaded, recipe=f"{parts}, fitted") for parts in ("word", "state+word"))
     alone = evaluate_pairs(words, read_pairs(files / "pairs.txt"), loaded.vocabulary)
     pairs = read_scws(files / "scws.txt")
     expected = [alone, evaluate_context_pairs(words, pairs), evaluate_context_pairs(tokens, pairs)]
-    options = (files / "pairs.txt", files / "scws.txt", "--parts", "state,word")
+    options = (files / "pairs.txt", files / "scws.txt", "--recipe", "state+word, fitted")
     found = json.loads(run("evaluate", "similarity", model, *options, "--json").stdout)
     assert [row["rho"] for row in found] == [one.rho for one in expected]
-    assert [row["vectors"] for row in found] == ["word", "word", "state + word, in context"]
+    assert [row["vectors"] for row in found] == ["word", "word", "state+word, fitted, in context"]
     assert (found[0]["found"], found[0]["pairs"]) == (4, 5)
     table = run("evaluate", "similarity", model, *options).stdout.splitlines()
     assert table[1].split() == ["pairs.txt", "word", f"{alone.rho:.3f}", "4", "5"]
@@ -125,7 +125,7 @@ def test_similarity(run: Run, model: Path, files: Path) -> None:
     ("options", "code", "message"),
     [
         (("tagging", "--train", "train.tsv", "--dev", "none.tsv"), 1, "there is no file none.tsv"),
-        (("tagging", "--train", "train.tsv", "--dev", "dev.tsv", "--parts", "up"), 1, "'up' is not one of"),
+        (("tagging", "--train", "train.tsv", "--dev", "dev.tsv", "--recipe", "up"), 1, "'up' is not a recipe"),
         (("tagging", "--train", "train.tsv", "--dev", "dev.tsv", "--tags", "upos"), 1, "column='upos' is not one of"),
         (
             ("tagging", "--train", "pairs.txt", "--dev", "dev.tsv", "--format", "conllu"),

@@ -31,7 +31,7 @@ def calibrated(
 def test_calibrating_gives_what_python_gives(model: Path, counts: Path, corpus: Path, held_out: Path, calibrated: Path):
     texts, others = corpus.read_text().splitlines(), held_out.read_text().splitlines()
     options = {"held_out": others, "counts": textlds.LagCounts.load(counts)}
-    expected = textlds.load(model).calibrated(texts, **options)
+    expected = textlds.load(model).with_language_model(texts, **options)
     found = textlds.load(calibrated)
     assert found.language.facts["held_out_perplexity"] == pytest.approx(
         expected.language.facts["held_out_perplexity"], rel=1e-3
@@ -76,7 +76,7 @@ def test_surprisals_of_lines(run: Run, calibrated: Path):
     assert record["surprisal"] == pytest.approx(expected[0].bits.mean())
     each = run("score", calibrated, "--measure", "surprisal", "--per-token", "-q", input=lines[0]).stdout
     assert each.splitlines()[1] == f"1\t{expected[0].bits[1]:.4f}\tcat"
-    run("score", calibrated, "--measure", "surprisal", "--method", "exact", code=2, input="a")
+    run("score", calibrated, "--measure", "surprisal", "--gains", "exact", code=2, input="a")
 
 
 def test_perplexity_of_a_file(run: Run, model: Path, calibrated: Path, held_out: Path):

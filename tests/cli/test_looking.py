@@ -56,7 +56,7 @@ def test_score_by_line(run: Run, model: Path, tmp_path: Path) -> None:
     for row, scores in zip(rows, expected, strict=True):
         token, value = scores.surprising(1)[0]
         assert row[1:] == [f"{scores.values.mean():.4f}", f"{token} ({value:.2f})"]
-    assert f"Mean {expected.per_token:.4f} nats a token, 9 tokens." in result.stderr
+    assert f"Mean {expected.per_token:.4f} nats per token, 9 tokens." in result.stderr
     both = run("score", model, tmp_path / "t.txt", tmp_path / "t.txt", "--quiet")
     assert both.stdout.splitlines()[-1].startswith(f"{tmp_path / 't.txt'}:3\t")
     assert both.stderr == ""
@@ -78,9 +78,9 @@ def test_score_as_json_and_by_token(run: Run, model: Path) -> None:
 
 def test_score_in_batches_is_the_same(run: Run, model: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = b"".join(corpus.read_bytes().splitlines(keepends=True)[:200])
-    whole = run("score", model, "--method", "exact", input=text).stdout
+    whole = run("score", model, "--gains", "exact", input=text).stdout
     monkeypatch.setattr("textlds.cli.score._BATCH_CHARACTERS", 1000)
-    assert run("score", model, "--method", "exact", input=text).stdout == whole
+    assert run("score", model, "--gains", "exact", input=text).stdout == whole
 
 
 def test_info_of_a_model(run: Run, model: Path) -> None:

@@ -25,13 +25,13 @@ def model() -> textlds.TextLDS:
 
 
 def test_the_vectors_of_a_model(model: textlds.TextLDS) -> None:
-    found = model_features(model, parts=("left", "word"))(SENTENCES)
-    expected = [text.vectors for text in model.embed(SENTENCES, parts=("left", "word"))]
+    found = model_features(model, recipe="left_context+word")(SENTENCES)
+    expected = [text.vectors for text in model.embed(SENTENCES, recipe="left_context+word")]
     np.testing.assert_array_equal(found, np.concatenate(expected))
     assert found.dtype == np.float32
-    assert model_features(model)([]).shape == (0, 3)
-    with pytest.raises(ArgumentError, match="'middle' is not one of"):
-        model_features(model, parts="middle")
+    assert model_features(model)([]).shape == (0, 12)
+    with pytest.raises(ArgumentError, match="'middle' is not a recipe"):
+        model_features(model, recipe="middle")
 
 
 def test_escapes_of_treebanks_are_read_as_text_spells_them(model: textlds.TextLDS) -> None:
@@ -73,7 +73,7 @@ def test_remembered(model: textlds.TextLDS) -> None:
 
     def features(sentences):
         calls.append(sentences)
-        return model_features(model)(sentences)
+        return model_features(model, recipe="context")(sentences)
 
     once = remembered(features)
     np.testing.assert_array_equal(once(SENTENCES), once([tuple(s) for s in SENTENCES]))

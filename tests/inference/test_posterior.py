@@ -25,7 +25,7 @@ def model(request):
 def test_exact_posterior_is_that_of_the_joint_gaussian(model, n):
     tokens = TEXT[:n]
     w = gaussian.observations(rows_of(model, tokens), model.frequencies)
-    found = model.posterior(tokens, method="exact")
+    found = model.posterior(tokens, gains="exact")
     T = model.spaces.engine("float64").system.T
     past = gaussian.joint_gaussian_posterior(model.params, null(model), w, given="past")
     everything = gaussian.joint_gaussian_posterior(model.params, null(model), w)
@@ -49,22 +49,22 @@ def test_steady_posterior_is_that_of_the_dense_steady_state(model):
     np.testing.assert_array_equal(found.cov_smooth[-1], found.cov_filt[-1])
 
 
-@pytest.mark.parametrize("method", ["smooth", "exact"])
-def test_each_line_has_a_posterior_of_its_own(method):
+@pytest.mark.parametrize("gains", ["steady", "exact"])
+def test_each_line_has_a_posterior_of_its_own(gains):
     model = random_model(4, settings=TextSettings(tokenizer="whitespace", unknown="single", boundaries="line"))
     lines = ["aaa aab aac", "aad", "aae aaf"]
-    whole = model.posterior("\n".join(lines), method=method)
+    whole = model.posterior("\n".join(lines), gains=gains)
     for name in ("pred", "filt", "smooth", "cov_filt", "cov_smooth"):
-        alone = np.concatenate([getattr(model.posterior(line, method=method), name) for line in lines])
+        alone = np.concatenate([getattr(model.posterior(line, gains=gains), name) for line in lines])
         np.testing.assert_allclose(getattr(whole, name), alone, atol=1e-12, err_msg=name)
 
 
-@pytest.mark.parametrize("method", ["smooth", "exact"])
-def test_boundary_tokens_are_observed_and_not_shown(method):
+@pytest.mark.parametrize("gains", ["steady", "exact"])
+def test_boundary_tokens_are_observed_and_not_shown(gains):
     settings = TextSettings(tokenizer="whitespace", unknown="single", boundaries="line", boundary_token="aah")
     model, plain = random_model(4, settings=settings), random_model(4)
-    found = model.posterior("aaa aab\naac", method=method)
-    every = plain.posterior(["aaa", "aab", "aah", "aac", "aah"], method=method)
+    found = model.posterior("aaa aab\naac", gains=gains)
+    every = plain.posterior(["aaa", "aab", "aah", "aac", "aah"], gains=gains)
     assert list(found.tokens) == ["aaa", "aab", "aac"]
     for name in ("pred", "filt", "smooth", "cov_filt", "cov_smooth"):
         np.testing.assert_allclose(getattr(found, name), getattr(every, name)[[0, 1, 3]], atol=1e-12, err_msg=name)
@@ -78,6 +78,6 @@ def test_a_text_without_tokens(text):
     assert found.cov_filt.shape == found.cov_smooth.shape == (0, 3, 3)
 
 
-def test_unknown_method():
-    with pytest.raises(ArgumentError, match="method='filter' is not one of 'smooth', 'exact'"):
-        random_model(0).posterior("aaa", method="filter")
+def test_unknown_gains():
+    with pytest.raises(ArgumentError, match="gains='filter' is not one of 'steady', 'exact'"):
+        random_model(0).posterior("aaa", gains="filter")

@@ -31,7 +31,7 @@ def oracle(model, tokens, method):
 
 @pytest.mark.parametrize("n", [1, 2, 10])
 def test_exact_scores_are_those_of_the_joint_gaussian(model, n):
-    found = model.log_likelihood([TEXT[:n]], method="exact")[0]
+    found = model.log_likelihood([TEXT[:n]], gains="exact")[0]
     np.testing.assert_allclose(found.values, oracle(model, TEXT[:n], "joint"), atol=1e-6)
     assert found.values.dtype == np.float64
 
@@ -41,14 +41,14 @@ def test_filtered_scores_are_those_of_the_dense_steady_filter(model):
     np.testing.assert_allclose(found.values, oracle(model, TEXT, "steady"), atol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["filter", "exact"])
-def test_long_and_ragged_texts_together(model, method):
+@pytest.mark.parametrize("gains", ["steady", "exact"])
+def test_long_and_ragged_texts_together(model, gains):
     rng = np.random.default_rng(0)
     texts = [[model.vocabulary.words[i] for i in rng.integers(0, 9, n)] for n in (700, 3, 0, 1, 40, 1)]
-    found = model.log_likelihood(texts, method=method)
+    found = model.log_likelihood(texts, gains=gains)
     for text, scores in zip(texts, found, strict=True):
         assert list(scores.tokens) == text
-        expected = oracle(model, text, "steady" if method == "filter" else "exact") if text else []
+        expected = oracle(model, text, gains) if text else []
         np.testing.assert_allclose(scores.values, expected, atol=1e-5)
 
 
@@ -127,8 +127,8 @@ def test_nothing_to_score(texts):
 
 def test_bad_arguments():
     model = random_model(0)
-    with pytest.raises(ArgumentError, match="method='smooth' is not one of 'filter', 'exact'"):
-        model.log_likelihood(["aaa"], method="smooth")
+    with pytest.raises(ArgumentError, match="gains='smooth' is not one of 'steady', 'exact'"):
+        model.log_likelihood(["aaa"], gains="smooth")
     with pytest.raises(ArgumentError, match="single string"):
         model.log_likelihood("aaa")
     with pytest.raises(ArgumentError, match="threads=0"):

@@ -30,7 +30,7 @@ def wanted(*, pooling, **options):
         if text is None:
             found.append(None)
         elif pooling == "none":
-            found.append(next(MODEL.embed([text], **options)).vectors)
+            found.append(next(MODEL.embed([text], **{"recipe": "features", **options})).vectors)
         else:
             vectors = next(MODEL.embed([text], **options)).vectors
             found.append(getattr(vectors, pooling)(axis=0) if len(vectors) else np.zeros(vectors.shape[1]))
@@ -76,9 +76,9 @@ def read(frame):
 
 @pytest.mark.parametrize("kind", MAKE)
 @pytest.mark.parametrize("pooling", ["mean", "max", "sum"])
-def test_one_vector_a_text(kind, pooling):
+def test_one_vector_per_text(kind, pooling):
     frame = MAKE[kind](TEXTS)
-    options = {"pooling": pooling, "parts": ("before", "word"), "evidence": "equal"}
+    options = {"pooling": pooling, "recipe": "previous_word+word"}
     columns = read(add_vectors(frame, MODEL, **options))
     assert list(columns) == ["text", "n", "vector"]
     same(columns["vector"], wanted(**options))
@@ -86,7 +86,7 @@ def test_one_vector_a_text(kind, pooling):
 
 
 @pytest.mark.parametrize("kind", MAKE)
-def test_one_vector_a_token(kind):
+def test_one_vector_per_token(kind):
     columns = read(add_vectors(MAKE[kind](TEXTS), MODEL, pooling="none"))
     assert list(columns) == ["text", "n", "tokens", "vectors"]
     assert columns["tokens"] == TOKENS
@@ -118,7 +118,7 @@ def test_types_are_those_that_other_tools_search():
     frame = add_vectors(MAKE["polars"](TEXTS), MODEL)
     assert frame.schema["vector"] == pl.Array(pl.Float32, 3)
     assert add_vectors(MAKE["polars"](TEXTS), MODEL, pooling="none").schema["vectors"] == pl.List(
-        pl.Array(pl.Float32, 3)
+        pl.Array(pl.Float32, 12)
     )
     table = add_vectors(MAKE["table"](TEXTS), MODEL, dtype="float64")
     assert table.schema.field("vector").type == pa.list_(pa.float64(), 3)

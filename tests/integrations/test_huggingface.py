@@ -111,10 +111,10 @@ def test_the_card_tells_what_the_history_knows(model):
     assert rows["tokens counted"] == f"{model.history.settings['tokens']:,}"
     assert rows["vocabulary"].startswith(f"{model.vocabulary.n_types} words")
     assert rows["EM iterations"] == "5"
-    assert rows["log-likelihood, nats a token"].startswith(f"{model.history.log_likelihood[-1]:.3f} (")
+    assert rows["log-likelihood, nats per token"].startswith(f"{model.history.log_likelihood[-1]:.3f} (")
     assert rows["seed"] == "0"
     assert "license" not in model_card(model, NAME)
-    spelt = 'vectors with `evidence="equal"` go by their spelling'
+    spelt = "their vectors come from their spelling"
     assert spelt in card
     assert spelt not in model_card(random_model(0), NAME)  # which has no lexicon
 

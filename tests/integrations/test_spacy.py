@@ -99,10 +99,10 @@ def test_sentences_that_another_component_has_found(tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        {"parts": ["left", "word"]},
-        {"method": "filter"},
-        {"parts": "word"},
-        {"parts": ["before", "after"], "evidence": "equal"},
+        {"recipe": "left_context+word"},
+        {"recipe": "context, filter"},
+        {"recipe": "paper"},
+        {"recipe": "previous_word+next_word, fitted"},
     ],
     ids=str,
 )
@@ -118,13 +118,50 @@ def test_where_vectors_go(path, assign):
     expected = vectors_of(pipeline(path)(TEXT))
     if assign != "extension":
         np.testing.assert_array_equal(doc.tensor, expected)
-        np.testing.assert_allclose(doc.vector, expected.mean(axis=0), atol=1e-6)  # spaCy falls back on the tensor
     else:
         assert doc.tensor.size == 0
     if assign == "tensor":
         assert all(token._.textlds is None for token in doc)
     else:
         np.testing.assert_array_equal(vectors_of(doc), expected)
+
+
+def test_spacys_own_vectors_and_similarities(path):
+    """token.vector is the vector in context; of a text, the mean over its words; cosines of these."""
+    nlp = pipeline(path)
+    doc, other = nlp(TEXT), nlp("aac aab")
+    words = np.array([not token.is_space for token in doc])
+    rows = vectors_of(doc)
+    assert doc.has_vector
+    for token, row in zip(doc, rows, strict=True):
+        np.testing.assert_array_equal(token.vector, row)
+        assert token.has_vector is bool(row.any())
+        assert token.vector_norm == pytest.approx(np.linalg.norm(row))
+    mean, span = rows[words].mean(axis=0), rows[1:4][words[1:4]].mean(axis=0)
+    np.testing.assert_allclose(doc.vector, mean, atol=1e-6)
+    np.testing.assert_allclose(doc[1:4].vector, span, atol=1e-6)
+    theirs = vectors_of(other).mean(axis=0)
+
+    def cosine(x, y):
+        return x @ y / np.linalg.norm(x) / np.linalg.norm(y)
+
+    assert doc.similarity(other) == pytest.approx(cosine(mean, theirs), abs=1e-5)
+    assert doc[1:4].similarity(other) == pytest.approx(cosine(span, theirs), abs=1e-5)
+    assert doc[0].similarity(other[1]) == pytest.approx(cosine(rows[0], vectors_of(other)[1]), abs=1e-5)
+    assert nlp(" ").similarity(other) == 0
+    assert not nlp("").has_vector
+    last = rows[-1].copy()
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[0:2])
+    np.testing.assert_array_equal(doc[len(doc) - 1].vector, last)
+
+
+def test_a_recipe_of_the_models_own(tmp_path):
+    world().with_recipes(mine="word+state").save(tmp_path / "model")
+    doc = pipeline(str(tmp_path / "model"), recipe="mine")("aaa aab")
+    np.testing.assert_array_equal(vectors_of(doc), world()(["aaa", "aab"], recipe="word+state").vectors)
+    with pytest.raises(ArgumentError, match=r"'mind' is not a recipe.* Did you mean 'mine'"):
+        pipeline(str(tmp_path / "model"), recipe="mind")("aaa")
 
 
 def test_batches(path):
@@ -175,9 +212,8 @@ def test_a_batch_that_fails_is_handed_to_the_error_handler(tmp_path):
     ("config", "message"),
     [
         ({"assign": "all"}, "assign='all' is not one of 'extension', 'tensor', 'both'"),
-        ({"parts": ["up"]}, "'up' is not one of 'state', 'left', 'word', 'right'"),
-        ({"method": "guess"}, "method='guess' is not one of"),
-        ({"evidence": "loud"}, "evidence='loud' is not one of 'model', 'equal'"),
+        ({"recipe": "state+up"}, "'up' is not a recipe or a word of one"),
+        ({"recipe": "features, filter"}, "'next_word' needs the words to the right"),
     ],
 )
 def test_wrong_options_are_told_at_once(path, config, message):
@@ -185,7 +221,7 @@ def test_wrong_options_are_told_at_once(path, config, message):
         pipeline(path, **config)
 
 
-@pytest.mark.parametrize("config", [{"model": 3}, {"parts": 3}, {"threads": "many"}, {"nonsense": 1}], ids=str)
+@pytest.mark.parametrize("config", [{"model": 3}, {"recipe": 3}, {"threads": "many"}, {"nonsense": 1}], ids=str)
 def test_wrong_types_are_refused_by_the_configuration(config):
     with pytest.raises(ValueError, match="Config error"):
         spacy.blank("en").add_pipe("textlds", config=config)
@@ -212,14 +248,14 @@ def test_without_spacy(monkeypatch):
 
 
 def test_a_saved_pipeline_needs_the_model_folder_no_more(path, tmp_path):
-    nlp = pipeline(path, parts=["left", "word"], assign="both")
+    nlp = pipeline(path, recipe="left_context+word", assign="both")
     expected = nlp(TEXT)
     nlp.to_disk(tmp_path / "pipeline")
     data = nlp.to_bytes()
     shutil.rmtree(path)
     (tmp_path / "pipeline").rename(tmp_path / "moved")
     loaded = spacy.load(tmp_path / "moved")
-    from_bytes = pipeline(path, parts=["left", "word"], assign="both").from_bytes(data)
+    from_bytes = pipeline(path, recipe="left_context+word", assign="both").from_bytes(data)
     unpickled = pickle.loads(pickle.dumps(loaded))
     for again in (loaded, from_bytes, unpickled):
         np.testing.assert_array_equal(vectors_of(again(TEXT)), vectors_of(expected))
@@ -377,7 +413,7 @@ def test_inside_one_component(language, extra, tmp_path):
     copy = tmp_path / "model"
     shutil.copytree(path, copy)
     nlp = spacy.blank("en")
-    layer = {**LAYER, "model": str(copy), "parts": ["left", "word"], **extra}
+    layer = {**LAYER, "model": str(copy), "recipe": "left_context+word", **extra}
     nlp.add_pipe("tagger", config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": layer}})
     train(nlp, data[:10], epochs=40)
     assert accuracy(nlp, data[:10]) == 1
@@ -398,13 +434,13 @@ def test_the_vectors_are_not_trained(language):
     (layer,) = [node for node in nlp.get_pipe("tagger").model.walk() if node.name == "textlds"]
     words = data[0][0]
     (found,) = layer.predict([Doc(nlp.vocab, words=words)])
-    (expected,) = TextLDS.load(path).embed([words], parts=("left", "word", "right"))
+    (expected,) = TextLDS.load(path).embed([words], recipe="features")
     np.testing.assert_array_equal(found, expected.vectors)
 
 
 def test_options_of_the_layer_are_those_of_embed(language):
     make, words = spacy.registry.architectures.get("textlds.Tok2Vec.v1"), ["aaa", "aab"]
-    options = {"parts": ["state", "before", "after"], "evidence": "equal"}
+    options = {"recipe": "state+previous_word+next_word, fitted"}
     (layer,) = [node for node in make(language[0], 8, **options).walk() if node.name == "textlds"]
     (found,) = layer.predict([Doc(spacy.blank("en").vocab, words=words)])
     (expected,) = TextLDS.load(language[0]).embed([words], **options)
@@ -412,10 +448,8 @@ def test_options_of_the_layer_are_those_of_embed(language):
 
 
 def test_wrong_options_of_the_layer(language):
-    with pytest.raises(ArgumentError, match="'up' is not one of"):
-        spacy.registry.architectures.get("textlds.Tok2Vec.v1")(language[0], 8, parts=["up"])
-    with pytest.raises(ArgumentError, match="'loud' is not one of"):
-        spacy.registry.architectures.get("textlds.Tok2Vec.v1")(language[0], 8, evidence="loud")
+    with pytest.raises(ArgumentError, match="'up' is not a recipe"):
+        spacy.registry.architectures.get("textlds.Tok2Vec.v1")(language[0], 8, recipe="up+state")
 
 
 def test_the_configuration_of_the_how_to(language, tmp_path):

@@ -44,7 +44,7 @@ def model(trained):
 @pytest.fixture(scope="module")
 def calibrated(model, trained, held_out):
     options = {"held_out": lines_of(held_out), "counts": chain_counts(trained), "threads": 1}
-    return model.calibrated(lines_of(trained), **options)
+    return model.with_language_model(lines_of(trained), **options)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def sentences():
     counts = counts_of(stream, settings=WITH_BOUNDARY)
     model = fit(counts, state_size=4, iterations=5, pseudocount=5)
     lines = [" ".join(clause) for clause in clauses]
-    return model.calibrated(lines[:2500], held_out=lines[2500:], counts=counts, threads=1)
+    return model.with_language_model(lines[:2500], held_out=lines[2500:], counts=counts, threads=1)
 
 
 def test_perplexity_comes_near_the_entropy_of_the_chain(model, calibrated, trained):
@@ -68,9 +68,9 @@ def test_perplexity_comes_near_the_entropy_of_the_chain(model, calibrated, train
     assert unigram > 1.5 * entropy
     found = calibrated.perplexity([fresh], threads=1)
     assert entropy * 0.99 < float(found) < entropy * 1.02
-    state = model.calibrated(lines_of(trained), threads=1)  # without counts, a tenth of the text held out
+    state = model.with_language_model(lines_of(trained), threads=1)  # without counts, a tenth of the text held out
     assert float(state.perplexity([fresh])) < entropy + 0.15 * (unigram - entropy)
-    clipped = model.calibrated(lines_of(trained), link="clipped", threads=1)
+    clipped = model.with_language_model(lines_of(trained), link="clipped", threads=1)
     assert float(clipped.perplexity([fresh])) < float(model.perplexity([fresh])) < entropy + 0.5 * (unigram - entropy)
 
 
@@ -186,7 +186,9 @@ def test_threads_and_windows_change_no_bit(calibrated, monkeypatch):
 
 
 def test_calibration_is_deterministic_and_says_what_it_did(model, calibrated, trained, held_out):
-    again = model.calibrated(lines_of(trained), held_out=lines_of(held_out), counts=chain_counts(trained), threads=2)
+    again = model.with_language_model(
+        lines_of(trained), held_out=lines_of(held_out), counts=chain_counts(trained), threads=2
+    )
     for name, array in calibrated.language.arrays().items():
         assert array.tobytes() == again.language.arrays()[name].tobytes(), name
     facts = calibrated.language.facts
@@ -239,20 +241,20 @@ def test_wrong_arguments(model, trained):
     with pytest.raises(ArgumentError, match="single string"):
         model.perplexity("aaa aab")
     with pytest.raises(ArgumentError, match="single string"):
-        model.calibrated("aaa aab")
+        model.with_language_model("aaa aab")
     with pytest.raises(ArgumentError, match="single string"):
-        model.calibrated(["aaa"], held_out="aaa")
+        model.with_language_model(["aaa"], held_out="aaa")
     with pytest.raises(ArgumentError, match="'log-linear', 'clipped'"):
-        model.calibrated([trained], link="logistic")
+        model.with_language_model([trained], link="logistic")
     with pytest.raises(ArgumentError, match="tokens=10 "):
-        model.calibrated([trained], tokens=10)
+        model.with_language_model([trained], tokens=10)
     with pytest.raises(CorpusError, match="no tokens"):
-        model.calibrated([])
+        model.with_language_model([])
     with pytest.raises(CorpusError, match="at least 200"):
-        model.calibrated([trained[:300]])
+        model.with_language_model([trained[:300]])
     other = counts_of([["aaa", "aab"] * 100])
     with pytest.raises(ArgumentError, match=r"vocabulary=model\.vocabulary"):
-        model.calibrated([trained], counts=other)
+        model.with_language_model([trained], counts=other)
 
 
 def test_only_so_many_tokens_are_read(model, trained):
@@ -263,7 +265,7 @@ def test_only_so_many_tokens_are_read(model, trained):
             read.append(begin)
             yield trained[begin : begin + 1000]
 
-    found = model.calibrated(texts(), tokens=5000, link="clipped")
+    found = model.with_language_model(texts(), tokens=5000, link="clipped")
     assert found.language.facts["tokens"] + found.language.facts["held_out_tokens"] == 5000
 
 

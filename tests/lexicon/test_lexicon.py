@@ -51,7 +51,7 @@ def test_an_unknown_word_lies_with_words_of_its_ending(model, part):
 
     def vector(word):
         texts = [[word]] if part == "word" else [["xyzzy", word, "xyzzy"]]
-        (found,) = model.embed(texts, parts=part, evidence="equal")
+        (found,) = model.embed(texts, recipe=part)
         return found.vectors[len(texts[0]) // 2]
 
     for ending in ("er", "ed", "y"):
@@ -67,13 +67,13 @@ def test_an_unknown_word_lies_with_words_of_its_ending(model, part):
 def test_characters_that_are_no_part_of_a_word_are_not_spelt(model):
     for word in ("quoquer", "Quoquer"):
         hidden = f"{word[:3]}\u00ad{word[3:]}\u200e"
-        (plain,), (marked,) = (model.embed([[some]], parts="word", evidence="equal") for some in (word, hidden))
+        (plain,), (marked,) = (model.embed([[some]], recipe="word") for some in (word, hidden))
         np.testing.assert_array_equal(marked.vectors, plain.vectors)
 
 
 def test_counts_of_little_weight_still_tell_endings_apart(counts):
     model = textlds.fit(counts * 1e-6, state_size=5, iterations=1)
-    (found,) = model.embed([["quoquer", "zuzzer", "quoqued"]], parts="word", evidence="equal")
+    (found,) = model.embed([["quoquer", "zuzzer", "quoqued"]], recipe="word")
     np.testing.assert_allclose(np.linalg.norm(found.vectors, axis=1), 1, atol=1e-5)
     assert found.vectors[0] @ found.vectors[1] > found.vectors[0] @ found.vectors[2]
 
@@ -91,5 +91,5 @@ def test_a_vocabulary_of_words_that_were_never_seen():
     counts = textlds.count(texts=[["a", "b", "a", "c", "b"]] * 50, vocabulary=vocabulary)
     model = textlds.fit(counts, state_size=2, iterations=1, pseudocount=1.0)
     assert not model.lexicon.profiles[vocabulary.id("unseen")].any()
-    (found,) = model.embed([["unseen", "a", "other"]], parts="word", evidence="equal")
+    (found,) = model.embed([["unseen", "a", "other"]], recipe="word")
     np.testing.assert_allclose(np.linalg.norm(found.vectors, axis=1), 1, atol=1e-5)  # by its spelling

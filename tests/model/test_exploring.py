@@ -50,14 +50,15 @@ def test_one_word_in_two_contexts_has_neighbours_of_two_classes(model, context, 
 
 
 def test_several_occurrences_are_averaged(model):
-    """Cosines of the mean of their smoothed states with what every word brings, in the norm that whitens states."""
+    """Cosines of the mean of their unit states with what every word brings, in the norm that whitens states."""
     context = ["the", "old", "bank", "sees", ".", "the", "dog", "bank", "."]
     engine, S = model.spaces.engine("float64"), model.moments.smooth_smooth
     inverse = np.linalg.inv(engine.system.T @ S @ engine.system.T.T)
-    state = model.posterior(context).smooth[[2, 7]].mean(axis=0)
+    state = [model.posterior(context).smooth[place] for place in (2, 7)]
+    state = sum(x / np.sqrt(x @ inverse @ x) for x in state)
     norms = np.sqrt(np.einsum("ij,jk,ik->i", engine.gains, inverse, engine.gains)) * np.sqrt(state @ inverse @ state)
     expected = engine.gains @ inverse @ state
-    found = dict(model.similar("bank", context=context, n=100))
+    found = dict(model.similar("bank", context=context, n=100, recipe="paper"))
     assert "bank" not in found
     assert len(found) == model.vocabulary.n_types - 1
     for word, cosine in found.items():
@@ -68,7 +69,9 @@ def test_several_occurrences_are_averaged(model):
 def test_an_unknown_word_is_understood_from_its_context(model):
     for context, expected in (("the old blorf sees here .", "noun"), ("the old dog blorfs here .", "verb")):
         word = context.split()[2 if expected == "noun" else 3]
-        found = [class_of(other) for other, _ in model.similar(word, context=context, n=6) if other != "bank"]
+        found = [
+            class_of(other) for other, _ in model.similar(word, context=context, n=6, recipe="paper") if other != "bank"
+        ]
         assert found[:4] == [expected] * 4
 
 
@@ -102,7 +105,7 @@ def test_only_known_words_are_neighbours_and_never_the_word_itself(model):
 
 def test_neighbours_are_those_of_the_word_part(model):
     words = model.vocabulary.words[: model.vocabulary.n_types]
-    (table,) = model.embed([words], parts="word", dtype="float64")
+    (table,) = model.embed([words], recipe="word, fitted", dtype="float64")
     cosines = table.vectors @ table.vectors[words.index("dog")]
     for word, cosine in model.similar("dog", n=5):
         assert cosine == pytest.approx(cosines[words.index(word)], abs=1e-4)

@@ -25,13 +25,14 @@ FILES = ("model.safetensors", "vocabulary.json", "history.json")
 
 def bits(model):
     """Return everything that a model gives, as bytes."""
-    parts = ("state", "left", "word", "right")
+    parts = "state+left_context+word+right_context"
     result = [
-        s.vectors.tobytes() for method in ("smooth", "exact") for s in model.embed(TEXTS, method=method, parts=parts)
+        s.vectors.tobytes()
+        for how in ("fitted", "fitted, exact", "equal")
+        for s in model.embed(TEXTS, recipe=f"{parts}, {how}")
     ]
     result += [s.vectors.tobytes() for s in model.embed(TEXTS, dtype="float64")]
-    result += [s.vectors.tobytes() for s in model.embed(TEXTS, parts=parts, evidence="equal")]
-    result += [s.values.tobytes() for method in ("filter", "exact") for s in model.log_likelihood(TEXTS, method=method)]
+    result += [s.values.tobytes() for gains in ("steady", "exact") for s in model.log_likelihood(TEXTS, gains=gains)]
     return [*result, repr(model.similar("aaa")), repr(model.dynamics()), repr(model.history)]
 
 
@@ -249,7 +250,7 @@ def test_a_vocabulary_or_history_that_does_not_fit(saved):
     words = json.loads((saved / FILES[1]).read_text())
     for wrong, message in (
         ({**words, "words": words["words"][1:]}, "known types"),
-        ({"n_types": 9, "words": [*words["words"][:-1], "aaz", "<unk>"]}, r"speaks of 9 words"),
+        ({"n_types": 9, "words": [*words["words"][:-1], "aaz", "<unk>"]}, r"says 9 words"),
         ([], "not a JSON object"),
     ):
         rewrite(saved, files={FILES[1]: wrong})

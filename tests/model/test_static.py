@@ -21,7 +21,7 @@ def test_input_vectors_are_the_word_part_of_any_token():
     table = word_vectors(model)
     assert table.words == list(model.vocabulary.words)
     for word, vector in zip(table.words, table.vectors, strict=True):
-        (text,) = model.embed([["aaa", word, "aab"]], parts="word")
+        (text,) = model.embed([["aaa", word, "aab"]], recipe="word, fitted")
         np.testing.assert_allclose(vector, text.vectors[1], atol=1e-6)
 
 
@@ -43,7 +43,7 @@ def test_output_vectors_with_left_vectors_give_what_the_model_expects(kind):
     table = word_vectors(model, "output")
     params = model.params
     canonical = model.posterior(tokens)
-    (text,) = model.embed([tokens], parts="left", dtype="float64")
+    (text,) = model.embed([tokens], recipe="left_context, fitted", dtype="float64")
     # p in the coordinates of the parameters, by the filter written out
     T = model.spaces.engine("float64").system.T
     pred = np.linalg.solve(T, canonical.pred.T).T

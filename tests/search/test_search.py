@@ -59,8 +59,8 @@ def index(corpus, tmp_path_factory):
 
 def slow_senses(model, text):
     """The vectors of a text's tokens by their definition: the state, and √TOPIC times the topic."""
-    (state,), (word,) = (list(model.embed([text], parts=part)) for part in ("state", "word"))
-    (every,) = model.embed([list(model.vocabulary.words)], parts="word")
+    (state,), (word,) = (list(model.embed([text], recipe=f"{part}, fitted")) for part in ("state", "word"))
+    (every,) = model.embed([list(model.vocabulary.words)], recipe="word, fitted")
     frequencies = model.frequencies
     mean = sum(f * 1e-3 / (1e-3 + f) * v for f, v in zip(frequencies, every.vectors, strict=True))
     result = []

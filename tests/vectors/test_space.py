@@ -13,13 +13,13 @@ from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError
 from textlds.inference import windows as windows_module
 from textlds.lds.params import LDSParams
-from textlds.vectors.space import PARTS
+from textlds.vectors.recipes import PARTS, Recipe
 
 TEXT = ["aaa", "aab", "zzz", "aac", "aaa", "aaa", "aah", "aad", "aab", "aab"]
 
 
-def vectors(model, texts, **options):
-    return [sentence.vectors for sentence in model.embed(texts, **options)]
+def vectors(model, texts, *, parts="state", weighting="fitted", method="smooth", **options):
+    return [sentence.vectors for sentence in model.embed(texts, recipe=Recipe(parts, weighting, method), **options)]
 
 
 def oracle_means(model, tokens, method):
@@ -36,15 +36,15 @@ def oracle_means(model, tokens, method):
     cross = m.smooth_filt
     means = {
         "state": filtered.means if method == "filter" else smooth,
-        "left": filtered.means_pred,
+        "left_context": filtered.means_pred,
         "word": w @ K.T,
-        "right": smooth - filtered.means,
+        "right_context": smooth - filtered.means,
     }
     second_moments = {
         "state": m.filt_filt if method == "filter" else m.smooth_smooth,
-        "left": params.A @ m.filt_filt @ params.A.T,
+        "left_context": params.A @ m.filt_filt @ params.A.T,
         "word": all_words.T @ (model.frequencies[:, None] * all_words),
-        "right": m.smooth_smooth - cross - cross.T + m.filt_filt,
+        "right_context": m.smooth_smooth - cross - cross.T + m.filt_filt,
     }
     return means, second_moments
 
@@ -56,7 +56,7 @@ def test_parts_have_the_cosines_of_the_whitened_oracle_means(kind, method):
     model = random_model(2, kind=kind)
     means, second_moments = oracle_means(model, TEXT, method)
     for part in means:
-        if part == "right" and method == "filter":
+        if part == "right_context" and method == "filter":
             continue
         found = vectors(model, [TEXT], parts=part, method=method, dtype="float64")[0]
         y, S = means[part], second_moments[part]
@@ -69,8 +69,8 @@ def test_parts_have_the_cosines_of_the_whitened_oracle_means(kind, method):
         np.testing.assert_allclose(found @ found.T, expected, atol=1e-6, err_msg=part)
 
 
-def test_nothing_stands_left_of_the_first_token_and_right_of_the_last():
-    left, right = (vectors(random_model(0), [TEXT], parts=part)[0] for part in ("left", "right"))
+def test_nothing_is_left_of_the_first_token_and_right_of_the_last():
+    left, right = (vectors(random_model(0), [TEXT], parts=part)[0] for part in ("left_context", "right_context"))
     assert not left[0].any()
     assert left[1:].any(axis=1).all()
     assert not right[-1].any()
@@ -83,14 +83,14 @@ def test_every_part_has_length_one(dtype):
     assert found.shape == (len(TEXT), len(PARTS) * 3)
     assert found.dtype == dtype
     norms = np.linalg.norm(found.reshape(len(TEXT), len(PARTS), 3), axis=2)
-    norms[0, [PARTS.index("left"), PARTS.index("before")]] += 1
-    norms[-1, [PARTS.index("right"), PARTS.index("after")]] += 1
+    norms[0, [PARTS.index("left_context"), PARTS.index("previous_word")]] += 1
+    norms[-1, [PARTS.index("right_context"), PARTS.index("next_word")]] += 1
     np.testing.assert_allclose(norms, 1, atol=1e-6)
 
 
 @pytest.mark.parametrize("parts", list(itertools.permutations(PARTS, 2)))
 @pytest.mark.parametrize("method", ["smooth", "exact"])
-def test_parts_stand_side_by_side_in_the_order_named(parts, method):
+def test_parts_are_side_by_side_in_the_order_named(parts, method):
     model = random_model(1)
     together = vectors(model, [TEXT], parts=parts, method=method)[0]
     alone = [vectors(model, [TEXT], parts=part, method=method)[0] for part in parts]
@@ -107,12 +107,12 @@ def test_the_word_part_is_the_same_in_every_context():
     assert np.abs(state[0][0] - state[0][4]).max() > 1e-2
 
 
-@pytest.mark.parametrize("evidence", ["model", "equal"])
-def test_before_and_after_are_the_words_of_the_neighbours_in_the_same_sequence(evidence):
+@pytest.mark.parametrize("weighting", ["fitted", "equal"])
+def test_previous_and_next_word_are_the_words_of_the_neighbours_in_the_same_sequence(weighting):
     settings = TextSettings(tokenizer="whitespace", unknown="single")
     model = random_model(1, settings=settings)
     texts = ["aaa aab\nzzz aac aaa", "", ["aad"], ["aah", "aab"]]
-    found = vectors(model, texts, parts=("before", "word", "after"), evidence=evidence)
+    found = vectors(model, texts, parts=("previous_word", "word", "next_word"), weighting=weighting)
     for text, sequences in zip(found, ([[0, 1], [2, 3, 4]], [], [[0]], [[0, 1]]), strict=True):
         before, word, after = np.split(text, 3, axis=1)
         for places in sequences:
@@ -131,9 +131,14 @@ def fitted():
 def test_whitened_parts_have_unit_second_moment_over_the_training_text(fitted):
     """The whitener comes from lag counts alone; here the smoother is run over the text."""
     model, text = fitted
-    found, space = model.posterior(text, method="smooth"), model.spaces.space("float64")
+    found, space = model.posterior(text), model.spaces.space("float64")
     gains = model.spaces.engine("float64").gains[rows_of(model, text)]
-    means = {"state": found.smooth, "filter": found.filt, "left": found.pred, "right": found.smooth - found.filt}
+    means = {
+        "state": found.smooth,
+        "filter": found.filt,
+        "left_context": found.pred,
+        "right_context": found.smooth - found.filt,
+    }
     for part, y in (means | {"word": gains}).items():
         white = y @ space.whitener(part)
         np.testing.assert_allclose(white.T @ white / len(text), np.eye(4), atol=5e-3, err_msg=part)
@@ -159,7 +164,7 @@ def test_a_word_that_was_never_seen_says_nothing(compression, pseudocount):
     assert not state[0].any()
     assert not word[0].any()
     np.testing.assert_allclose(np.linalg.norm(state[1]), 1, atol=1e-6)
-    stream = model.stream(parts=("state", "word"))
+    stream = model.stream(recipe="state+word, fitted")
     assert not stream.push("zzz").any()
 
 
@@ -175,15 +180,15 @@ def test_strings_are_tokenised_and_lists_taken_as_they_are():
     # a token with a space in it is one token, of an unknown class
     (odd,) = model.embed([["aaa aab", "aac"]])
     assert list(odd.tokens) == ["aaa aab", "aac"]
-    np.testing.assert_array_equal(odd.vectors, vectors(model, [["zzz", "aac"]])[0])
+    np.testing.assert_array_equal(odd.vectors, model(["zzz", "aac"]).vectors)
 
 
 @pytest.mark.parametrize("method", ["smooth", "filter", "exact"])
 def test_lines_of_a_text_do_not_see_each_other(method):
     model = random_model(5)
     lines = ["aaa aab aac", "aad", "aae aaf aaa"]
-    (found,) = vectors(model, ["\n\n".join(lines) + "\n"], parts=("state", "left"), method=method)
-    alone = np.concatenate(vectors(model, lines, parts=("state", "left"), method=method))
+    (found,) = vectors(model, ["\n\n".join(lines) + "\n"], parts=("state", "left_context"), method=method)
+    alone = np.concatenate(vectors(model, lines, parts=("state", "left_context"), method=method))
     np.testing.assert_allclose(found, alone, atol=1e-6)
 
 
@@ -191,7 +196,7 @@ def test_lines_of_a_text_do_not_see_each_other(method):
 def test_boundary_tokens_are_seen_by_the_model_and_not_by_the_user(method):
     settings = TextSettings(tokenizer="whitespace", unknown="single", boundary_token="aah")
     model, plain = random_model(5, settings=settings), random_model(5)
-    found, listed = model.embed(["aaa aab\naac aad", ["aaa", "aab"]], method=method)
+    found, listed = model.embed(["aaa aab\naac aad", ["aaa", "aab"]], recipe=Recipe("state", "fitted", method))
     assert list(found.tokens) == ["aaa", "aab", "aac", "aad"]
     assert list(listed.tokens) == ["aaa", "aab"]
     long, short = vectors(plain, [["aaa", "aab", "aah", "aac", "aad", "aah"], ["aaa", "aab", "aah"]], method=method)
@@ -204,7 +209,7 @@ def test_a_change_of_state_coordinates_changes_no_vector(kind):
     params, m = random_lds(3, kind=kind, V=12, h=4)
     T = np.random.default_rng(0).standard_normal((4, 4))
     model, moved = model_of(params, m), model_of(params.transformed(T), m)
-    options = {"parts": ("state", "left", "word", "right"), "dtype": "float64"}
+    options = {"parts": ("state", "left_context", "word", "right_context"), "dtype": "float64"}
     # C is kept in float32, in either coordinates
     np.testing.assert_allclose(vectors(model, [TEXT], **options)[0], vectors(moved, [TEXT], **options)[0], atol=2e-5)
     scores, other = (x.log_likelihood([TEXT])[0].values for x in (model, moved))
@@ -217,7 +222,7 @@ def test_without_the_rounding_of_C_the_invariance_is_complete():
     params = LDSParams(params.A, params.C.astype(np.float32).astype(np.float64), params.Q, params.noise)
     T = np.diag([2.0, 0.5, 4.0, 1.0])[[2, 0, 3, 1]]
     model, moved = model_of(params, m), model_of(params.transformed(T), m)
-    options = {"parts": ("state", "left", "word", "right"), "dtype": "float64"}
+    options = {"parts": ("state", "left_context", "word", "right_context"), "dtype": "float64"}
     np.testing.assert_allclose(vectors(model, [TEXT], **options)[0], vectors(moved, [TEXT], **options)[0], atol=1e-9)
 
 
@@ -225,7 +230,7 @@ def test_single_precision_is_near_double(fitted):
     model, text = fitted
     for method in ("smooth", "filter", "exact"):
         single, double = (
-            vectors(model, [text[:3000]], parts=("state", "left", "word"), method=method, dtype=dtype)[0]
+            vectors(model, [text[:3000]], parts=("state", "left_context", "word"), method=method, dtype=dtype)[0]
             for dtype in ("float32", "float64")
         )
         assert np.abs(single - double).max() < 1e-4
@@ -245,7 +250,7 @@ def test_texts_across_windows(monkeypatch):
     texts = [names(8)[: n % 8] for n in range(50)]
     expected = vectors(model, texts)
     monkeypatch.setattr(windows_module, "_WINDOW", 10)
-    found = list(model.embed(texts))
+    found = list(model.embed(texts, recipe="paper"))
     assert [list(sentence.tokens) for sentence in found] == texts
     for sentence, vector in zip(found, expected, strict=True):
         np.testing.assert_allclose(sentence.vectors, vector, atol=1e-6)
@@ -270,7 +275,7 @@ def test_texts_are_read_as_the_vectors_are_taken(monkeypatch, text):
 
 @pytest.mark.parametrize("texts", [[], [""], [[]], ["", "aaa", "\n"]])
 def test_empty_texts(texts):
-    found = list(random_model(0).embed(texts, parts=("state", "word")))
+    found = list(random_model(0).embed(texts, recipe="state+word"))
     assert len(found) == len(texts)
     for text, sentence in zip(texts, found, strict=True):
         assert sentence.vectors.shape == (len(sentence.tokens), 6)
@@ -280,12 +285,7 @@ def test_empty_texts(texts):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "viterbi"}, "method='viterbi' is not one of 'smooth', 'filter', 'exact'"),
-        ({"parts": "up"}, "'up' is not one of 'state', 'left', 'word', 'right'"),
-        ({"parts": ("state", "up")}, "'up' is not one of"),
-        ({"parts": ()}, "parts is empty"),
-        ({"parts": ("left", "left")}, "names a part twice"),
-        ({"parts": "right", "method": "filter"}, "'right' needs the words to the right"),
+        ({"recipe": "sideways"}, "'sideways' is not a recipe"),
         ({"dtype": "float16"}, "dtype='float16' is not one of 'float32', 'float64'"),
         ({"threads": 0}, "threads=0 must be"),
         ({"threads": 1.5}, "threads=1.5 must be"),

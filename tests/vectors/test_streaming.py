@@ -9,17 +9,18 @@ from model.worlds import random_model
 from oracles.synthetic import KINDS
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError
+from textlds.vectors.recipes import Recipe
 
 TEXT = ["aaa", "aab", "zzz", "aac", "aaa", "aaa", "aah", "aad", "aab", "aab"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("parts", ["state", ("left", "before", "word", "state")])
-@pytest.mark.parametrize("evidence", ["model", "equal"])
-def test_a_stream_gives_what_embed_gives(kind, parts, evidence):
+@pytest.mark.parametrize("parts", ["state", "left_context+previous_word+word+state"])
+@pytest.mark.parametrize("weighting", ["fitted", "equal"])
+def test_a_stream_gives_what_embed_gives(kind, parts, weighting):
     model = random_model(1, kind=kind)
-    (expected,) = model.embed([TEXT], method="filter", parts=parts, evidence=evidence)
-    stream = model.stream(parts=parts, evidence=evidence)
+    expected = model(TEXT, recipe=Recipe(parts, weighting, "filter"))
+    stream = model.stream(recipe=f"{parts}, {weighting}")
     for token, vector in zip(TEXT, expected.vectors, strict=True):
         found = stream.push(token)
         assert found.shape == vector.shape
@@ -28,7 +29,7 @@ def test_a_stream_gives_what_embed_gives(kind, parts, evidence):
 
 
 def test_reset_begins_a_new_text():
-    stream = random_model(0).stream(parts=("state", "left"))
+    stream = random_model(0).stream(recipe="state+left_context")
     first = stream.push("aaa")
     later = stream.push("aaa")
     assert np.abs(first - later).max() > 1e-3
@@ -45,7 +46,7 @@ def test_streams_of_one_model_do_not_share_their_state():
 
 
 def test_a_vector_once_given_does_not_change():
-    stream = random_model(0).stream(parts=("left", "word", "state"))
+    stream = random_model(0).stream(recipe="left_context+word+state")
     first = stream.push("aaa")
     copy = first.copy()
     stream.push("aab")
@@ -55,7 +56,7 @@ def test_a_vector_once_given_does_not_change():
 def test_a_boundary_token_may_be_pushed_like_any_other():
     settings = TextSettings(tokenizer="whitespace", unknown="single", boundary_token="aah")
     model = random_model(0, settings=settings)
-    (expected,) = model.embed(["aaa aab\naac"], method="filter")
+    (expected,) = model.embed(["aaa aab\naac"], recipe="context, filter")
     stream = model.stream()
     found = [stream.push(token) for token in ("aaa", "aab", "aah", "aac")]
     np.testing.assert_allclose([found[0], found[1], found[3]], expected.vectors, atol=1e-5)
@@ -78,10 +79,9 @@ def test_memory_does_not_grow():
 
 def test_bad_arguments():
     model = random_model(0)
-    with pytest.raises(ArgumentError, match="'right' needs the words to the right"):
-        model.stream(parts="right")
-    with pytest.raises(ArgumentError, match="'up' is not one of"):
-        model.stream(parts="up")
+    for recipe, part in (("features", "next_word"), ("right_context", "right_context")):
+        with pytest.raises(ArgumentError, match=f"'{part}' needs the words to the right"):
+            model.stream(recipe=recipe)
     with pytest.raises(ArgumentError, match="7 is not a token"):
         model.stream().push(7)
 
@@ -89,7 +89,7 @@ def test_bad_arguments():
 def test_a_stream_of_states_makes_no_table_of_words():
     """It would take as long as whitening the whole vocabulary."""
     model = random_model(1)
-    model.stream(parts=("state", "left")).push("aaa")
+    model.stream(recipe="state+left_context, fitted").push("aaa")
     assert "words" not in vars(model.spaces.space("float32"))
-    model.stream(parts="before").push("aaa")
+    model.stream(recipe="previous_word, fitted").push("aaa")
     assert "words" in vars(model.spaces.space("float32"))

@@ -1,4 +1,4 @@
-"""Equal evidence: the gains by hand, the smoother by brute force, the whitening over the training text."""
+"""Equal weighting: the gains by hand, the smoother by brute force, the whitening over the training text."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from model.worlds import counts_of, markov_sentence, random_model, rows_of
 from textlds.api import fit
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.vocabulary import Vocabulary
-from textlds.errors import ArgumentError
 from textlds.lexicon.features import spelling_features
 from textlds.lexicon.lexicon import Lexicon
 from textlds.model.textlds import TextLDS
-from textlds.vectors.weighting import LEANING, MEMORY, leaning
+from textlds.vectors.recipes import Recipe
+from textlds.vectors.weighting import MEMORY, SHRINKAGE, shrunk
 
 TEXT = ["aaa", "aab", "zzz", "aac", "aaa", "aaa", "aah", "aad", "aab", "aab"]
 
@@ -27,16 +27,16 @@ def test_class_rows_are_the_rows_of_the_words_were_they_unknown():
     assert len(set(found)) == len(words)
 
 
-def test_a_rare_word_leans():
+def test_a_rare_word_is_shrunk():
     rng = np.random.default_rng(0)
-    table, onto, frequencies = rng.standard_normal((5, 3)), rng.standard_normal((4, 3)), rng.dirichlet(np.ones(5))
+    table, towards, frequencies = rng.standard_normal((5, 3)), rng.standard_normal((4, 3)), rng.dirichlet(np.ones(5))
     expected = np.empty_like(table)
     for row in range(5):
         g = table[row].copy()
         if row < 4:
-            g += LEANING / (frequencies[row] * 5 + LEANING) * onto[row]
+            g += SHRINKAGE / (frequencies[row] * 5 + SHRINKAGE) * towards[row]
         expected[row] = g / np.linalg.norm(g)
-    np.testing.assert_allclose(leaning(table, onto, frequencies), expected, atol=1e-12)
+    np.testing.assert_allclose(shrunk(table, towards, frequencies), expected, atol=1e-12)
 
 
 def with_lexicon(model, *, seed=5, empty=0):
@@ -60,12 +60,12 @@ def spelt_by_hand(lexicon, word):
 
 
 def words_by_hand(model):
-    """l(w) of every row: its profile, a rare word's with a share of what its spelling foretells."""
+    """l(w) of every row: its profile, a rare word's with a share of what its spelling predicts."""
     rows = []
     for row, word in enumerate(model.vocabulary.words):
         vector = model.lexicon.profiles[row].astype(float)
         if row < model.vocabulary.n_types:
-            share = LEANING / (model.frequencies[row] * len(model.vocabulary) + LEANING)
+            share = SHRINKAGE / (model.frequencies[row] * len(model.vocabulary) + SHRINKAGE)
             vector = vector + share * spelt_by_hand(model.lexicon, word)
         rows.append(unit(vector))
     return np.array(rows)
@@ -78,7 +78,7 @@ def gains_by_hand(model):
     for row in range(len(gains)):
         vector = gains[row].copy()
         if row < known:  # the only class is the last row
-            vector += LEANING / (model.frequencies[row] * len(gains) + LEANING) * gains[-1]
+            vector += SHRINKAGE / (model.frequencies[row] * len(gains) + SHRINKAGE) * gains[-1]
         equal.append(unit(vector))
     return np.array(equal) - np.average(equal, axis=0, weights=model.frequencies)
 
@@ -113,14 +113,14 @@ def test_states_are_those_of_the_forgetful_recursion(method, by_lexicon):
         smooth.append(x + F.T @ (smooth[-1] - A @ x))
     means = np.array(filt if method == "filter" else smooth[::-1])
     white = means @ model.spaces.space("float64", "equal").whitener("filter" if method == "filter" else "state")
-    (found,) = model.embed([TEXT], method=method, evidence="equal", dtype="float64")
+    (found,) = model.embed([TEXT], recipe=Recipe("state", "equal", method), dtype="float64")
     expected = white / np.linalg.norm(white, axis=1, keepdims=True)
     np.testing.assert_allclose(found.vectors, expected, atol=1e-5 if by_lexicon else 1e-9)  # spelling is float32
     # the same in a batch of many texts, and online
-    many = list(model.embed([TEXT[:3], TEXT, [], TEXT[2:]], method=method, evidence="equal"))
+    many = list(model.embed([TEXT[:3], TEXT, [], TEXT[2:]], recipe=Recipe("state", "equal", method)))
     np.testing.assert_allclose(many[1].vectors, expected, atol=1e-5)
     if method == "filter":
-        stream = model.stream(evidence="equal")
+        stream = model.stream()
         np.testing.assert_allclose([stream.push(token) for token in TEXT], expected, atol=1e-5)
 
 
@@ -129,12 +129,12 @@ def test_the_parts_of_a_word_alone_are_what_the_lexicon_says():
     model = with_lexicon(plain)
     every = [*words_by_hand(model), spelt_by_hand(model.lexicon, "zzz")]
     words = np.array([every[12 if token == "zzz" else model.vocabulary.id(token)] for token in TEXT])
-    (found,) = model.embed([TEXT], parts=("before", "word", "after"), evidence="equal")
+    (found,) = model.embed([TEXT], recipe="previous_word+word+next_word")
     before, word, after = np.split(found.vectors, 3, axis=1)
     np.testing.assert_allclose(word, words, atol=1e-6)
     np.testing.assert_allclose(before, np.vstack([np.zeros(3), words[:-1]]), atol=1e-6)
     np.testing.assert_allclose(after, np.vstack([words[1:], np.zeros(3)]), atol=1e-6)
-    stream = model.stream(parts=("before", "word"), evidence="equal")
+    stream = model.stream(recipe="previous_word+word")
     pushed = np.array([stream.push(token) for token in TEXT])
     np.testing.assert_allclose(pushed, np.hstack([np.vstack([np.zeros(3), words[:-1]]), words]), atol=1e-6)
 
@@ -142,8 +142,8 @@ def test_the_parts_of_a_word_alone_are_what_the_lexicon_says():
 def test_the_papers_vectors_are_what_they_were():
     plain = random_model(2, V=12, h=3)
     model = with_lexicon(plain)
-    for options in ({}, {"parts": ("left", "word", "right")}, {"method": "exact"}):
-        (mine,), (theirs,) = model.embed([TEXT], **options), plain.embed([TEXT], **options)
+    for recipe in ("paper", "left_context+word+right_context, fitted", "paper, exact"):
+        mine, theirs = model(TEXT, recipe=recipe), plain(TEXT, recipe=recipe)
         assert mine.vectors.tobytes() == theirs.vectors.tobytes()
 
 
@@ -161,7 +161,7 @@ def test_unknown_words_in_every_shape_of_text():
     V = len(Vocabulary.from_words(words, settings))
     model = with_lexicon(random_model(3, V=V, h=4, settings=settings, words=words))
     text = "the 12th dog\nthe hound <unk:digit>\nbarks"
-    (found,) = model.embed([text], parts="word", evidence="equal")
+    (found,) = model.embed([text], recipe="word")
     expected = {
         "the": words_by_hand(model)[0],
         "12th": spelt_by_hand(model.lexicon, "NUMth"),
@@ -175,11 +175,9 @@ def test_unknown_words_in_every_shape_of_text():
     assert list(expected) == ["the"]
     row = model.vocabulary.id("<unk:digit>")
     assert row >= model.vocabulary.n_types
-    (named,) = model.embed([["the", "<unk:digit>"]], parts="word", evidence="equal")
+    (named,) = model.embed([["the", "<unk:digit>"]], recipe="word")
     np.testing.assert_allclose(named.vectors[1], words_by_hand(model)[row], atol=1e-6)
-    np.testing.assert_allclose(
-        model.stream(parts="word", evidence="equal").push("<unk:digit>"), named.vectors[1], atol=1e-6
-    )
+    np.testing.assert_allclose(model.stream(recipe="word").push("<unk:digit>"), named.vectors[1], atol=1e-6)
 
 
 def test_vectors_are_whitened_over_the_training_text():
@@ -198,13 +196,6 @@ def test_vectors_are_whitened_over_the_training_text():
     assert np.abs(states.T @ states / len(text) - np.eye(4)).max() > 0.3
 
 
-def test_evidence_changes_the_state_and_is_refused_where_it_has_no_meaning():
+def test_weighting_changes_the_state():
     model = random_model(1)
-    (plain,), (equal,) = model.embed([TEXT]), model.embed([TEXT], evidence="equal")
-    assert np.abs(plain.vectors - equal.vectors).max() > 1e-2
-    with pytest.raises(ArgumentError, match="'loud' is not one of 'model', 'equal'"):
-        model.embed([TEXT], evidence="loud")
-    with pytest.raises(ArgumentError, match="no exact gains"):
-        model.embed([TEXT], evidence="equal", method="exact")
-    with pytest.raises(ArgumentError, match="'after' needs the words to the right"):
-        model.stream(parts="after")
+    assert np.abs(model(TEXT, recipe="paper").vectors - model(TEXT, recipe="context").vectors).max() > 1e-2

@@ -35,7 +35,7 @@ def calibrate_model(
         held_out: Text for the weights; none for the last tenth of ``files``.
         counts: The counts folder for the bigrams, if any.
         reading: Other arguments of :func:`textlds.cli.texts.open_texts`.
-        options: Other arguments of :meth:`textlds.TextLDS.calibrated`.
+        options: Other arguments of :meth:`textlds.TextLDS.with_language_model`.
         force: Overwrite the output.
     """
     from textlds.api import load
@@ -44,7 +44,7 @@ def calibrate_model(
 
     check_output(output, force=force)
     texts, others = (open_texts(some, **reading) if some else None for some in (files, held_out))
-    model = load(path).calibrated(
+    model = load(path).with_language_model(
         read_documents(texts or []),
         held_out=None if others is None else read_documents(others),
         counts=None if counts is None else LagCounts.load(counts),
@@ -82,7 +82,7 @@ def command(
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Give a model calibrated probabilities of words, for surprisals and perplexities.
+    """Give a model calibrated probabilities of words, for surprisals and perplexities. It takes some minutes.
 
     A log-linear readout of the state is fitted on FILE (text the model was trained on will do), and mixed with the
     frequencies of words, and with bigrams if there are counts, by weights that suit the held-out text best.

@@ -55,17 +55,15 @@ def embed_files(
     from textlds.cli.vector_files import JsonLinesWriter, check_format, vector_file
     from textlds.progress import resolve
     from textlds.storage.folders import check_output
-    from textlds.vectors.space import check_parts
-    from textlds.vectors.weighting import check_evidence
+    from textlds.vectors.recipes import check_recipe
 
     if output is not None:
         check_output(output, force=force)
         check_format(output)
-    check_parts(options["parts"], options["method"])
-    check_evidence(options["evidence"], options["method"])
+    check_recipe(options["recipe"])
     sources = open_texts(files, text_column=text_column, encoding_errors=encoding_errors, quiet=quiet)
     model = load(path)
-    dimensions = model.state_size * len(options["parts"])
+    dimensions = model.dimensions(options["recipe"])
     names = [source.name for source in sources]
     writer: contextlib.AbstractContextManager[VectorWriter]
     if output is None:
@@ -125,15 +123,7 @@ def command(
             help="A file that ends in .npz, .parquet or .jsonl.",
         ),
     ] = None,
-    method: Annotated[
-        Literal["smooth", "filter", "exact"],
-        typer.Option(help="smooth: the whole line counts; filter: only what stands before; exact: also at its start."),
-    ] = "smooth",
-    parts: Annotated[
-        str,
-        typer.Option(help="What a vector is made of, side by side: any of state, left, word, right, before, after."),
-    ] = "state",
-    evidence: opt.Evidence = "model",
+    recipe: opt.Recipe = "context",
     dtype: Annotated[Literal["float32", "float64"], typer.Option(help="Of the vectors.")] = "float32",
     threads: opt.Threads = None,
     text_column: opt.TextColumn = "text",
@@ -142,12 +132,11 @@ def command(
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Give every token of a text a vector in its context. One text a line.
+    """Give every token of a text a vector in its context. One text per line.
 
     Without --output, every text becomes a line of JSON on standard output, with its line, its tokens and their vectors.
     """
-    names = tuple(parts.replace(",", " ").split())
-    options = {"method": method, "parts": names, "evidence": evidence, "dtype": dtype, "threads": threads}
+    options = {"recipe": recipe, "dtype": dtype, "threads": threads}
     done = embed_files(
         model, files or [], output, options=options, text_column=text_column, encoding_errors=encoding_errors,
         force=force, quiet=quiet,
@@ -163,6 +152,6 @@ def command(
 
 EXAMPLES = (
     "textlds embed model reviews.txt -o vectors.npz",
-    ("textlds embed model *.txt.gz -o vectors.parquet --parts state,before,word,after --evidence equal", "for tagging"),
+    ("textlds embed model *.txt.gz -o vectors.parquet --recipe features", "for tagging"),
     ("echo 'The bank raised rates.' | textlds embed model", "to standard output"),
 )

@@ -1,4 +1,4 @@
-"""``textlds export``: one vector a word, for tools that know no context."""
+"""``textlds export``: one vector per word, for tools that know no context."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def command(
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Write one vector a word, for tools that know no context: gensim, spaCy, whatever reads word2vec or GloVe files.
+    """Write one vector per word, for tools that know no context: gensim, spaCy, whatever reads word2vec or GloVe files.
 
     Vectors in context, which is what a model is for, come from embed.
     """

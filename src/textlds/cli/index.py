@@ -32,7 +32,7 @@ def index_files(
         model: The model folder.
         files: What to read.
         output: The folder to be made.
-        words: ``"all"``, ``"content"``, or a file with one word a line.
+        words: ``"all"``, ``"content"``, or a file with one word per line.
         options: Other arguments of :meth:`OccurrenceIndex.build`.
         force: Overwrite the output.
         quiet: Show no progress.
@@ -60,7 +60,7 @@ def given_words(words: str) -> Words:
     if words in _CHOICES:
         return words
     if not Path(words).is_file():
-        raise ArgumentError(f"--words {words}: neither {' nor '.join(_CHOICES)} nor a file with one word a line.")
+        raise ArgumentError(f"--words {words}: neither {' nor '.join(_CHOICES)} nor a file with one word per line.")
     known = Vocabulary.read(words, TextSettings(digits="keep", unknown="single"))
     return known.words[: known.n_types]
 
@@ -73,7 +73,7 @@ def command(
         str,
         typer.Option(
             metavar="all|content|FILE",
-            help="content: without the 100 most frequent ones; or those of a file, one a line.",
+            help="content: without the 100 most frequent ones; or those of a file, one per line.",
         ),
     ] = "all",
     min_count: Annotated[int, typer.Option(min=1, help="Leave out words that occur less often.")] = 1,
@@ -81,6 +81,7 @@ def command(
         str, typer.Option(metavar="NUMBER|all", help="Keep so many occurrences of a word, drawn at random.")
     ] = "1000",
     seed: Annotated[int, typer.Option(min=0, help="Of that draw.")] = 0,
+    recipe: opt.Recipe = "paper",
     threads: opt.Threads = None,
     text_column: opt.TextColumn = "text",
     encoding_errors: opt.EncodingErrors = "strict",
@@ -90,15 +91,15 @@ def command(
 ) -> None:
     """Index the words of a corpus as they are used, so that textlds find can look for a sense.
 
-    One text a line: what stands on a line is the context of its words. The index holds the texts and a copy of the
+    One text per line: the other words of a line are the context of a word. The index holds the texts and a copy of the
     model, and needs neither afterwards.
     """
     from textlds.cli.info import human_size
 
     kept = opt.number_or_word("per-word", per_word, int, "all")
     options = {
-        "min_count": min_count, "per_word": None if kept == "all" else kept, "seed": seed, "threads": threads,
-        "text_column": text_column, "encoding_errors": encoding_errors,
+        "min_count": min_count, "per_word": None if kept == "all" else kept, "seed": seed, "recipe": recipe,
+        "threads": threads, "text_column": text_column, "encoding_errors": encoding_errors,
     }  # fmt: skip
     done = index_files(model, files, output, words=words, options=options, force=force, quiet=quiet)
     if as_json:

@@ -18,9 +18,13 @@ Resume = Annotated[bool, typer.Option("--resume", help="Go on with interrupted w
 Threads = Annotated[
     int | None, typer.Option(min=1, help="How many threads; the result is the same.", show_default="all cores")
 ]
-Evidence = Annotated[
-    Literal["model", "equal"],
-    typer.Option(help="How much a word counts: as the model was fitted, or every word the same (better for tagging)."),
+Recipe = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="What a vector is made of: context, features (for classifiers), paper, a name stored with the model, or "
+        "spelled out, such as 'state+word, fitted, filter'.",
+    ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.", show_default=False)]
 Files = Annotated[

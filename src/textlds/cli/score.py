@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _BATCH_CHARACTERS = 1 << 19  # scored together: about a hundred thousand tokens
 
 Measure = Literal["likelihood", "surprisal"]
-Method = Literal["filter", "exact"]
+Gains = Literal["steady", "exact"]
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,13 @@ class Scored:
 
 
 def scored_texts(
-    model: TextLDS, sources: list[Source], *, measure: Measure, method: Method, n: int, threads: int | None
+    model: TextLDS, sources: list[Source], *, measure: Measure, gains: Gains, n: int, threads: int | None
 ) -> Iterator[tuple[Text, Scored]]:
     """Yield every text with the scores of its tokens, the n most surprising ones apart."""
     for batch in _batches(read_texts(sources)):
         contents = [text.content for text in batch]
         if measure == "likelihood":
-            scores = [_likelihood(s, n) for s in model.log_likelihood(contents, method=method, threads=threads)]
+            scores = [_likelihood(s, n) for s in model.log_likelihood(contents, gains=gains, threads=threads)]
         else:
             scores = [_surprisal(s, n) for s in model.surprisal(contents, threads=threads)]
         yield from zip(batch, scores, strict=True)
@@ -97,28 +97,28 @@ def command(
     ] = "likelihood",
     n: Annotated[int, typer.Option("-n", min=0, help="How many of the most surprising tokens to show.")] = 3,
     per_token: Annotated[bool, typer.Option(help="The score of every token.")] = False,
-    method: Annotated[
-        Method, typer.Option(help="Of the likelihood; exact: exact also at the beginning of a line.")
-    ] = "filter",
+    gains: Annotated[
+        Gains, typer.Option(help="Of the likelihood; exact: exact also at the beginning of a line.")
+    ] = "steady",
     threads: opt.Threads = None,
     text_column: opt.TextColumn = "text",
     encoding_errors: opt.EncodingErrors = "strict",
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Score every line: its mean a token, and the tokens that are surprising where they stand.
+    """Score every line: its mean per token, and the tokens that are surprising where they occur.
 
     A low likelihood, or a high surprisal, is surprising. Surprisals are those of the model's language model; calibrate
     it first (textlds calibrate), or they are rough.
     """
     from textlds.api import load
 
-    if measure == "surprisal" and method != "filter":
-        raise typer.BadParameter("there is an exact method for --measure likelihood only.", param_hint="--method")
+    if measure == "surprisal" and gains != "steady":
+        raise typer.BadParameter("exact gains are for --measure likelihood only.", param_hint="--gains")
     sources = open_texts(files or [], text_column=text_column, encoding_errors=encoding_errors, quiet=quiet)
     total, count = 0.0, 0
     several = len(sources) > 1
-    options = {"measure": measure, "method": method, "n": n, "threads": threads}
+    options = {"measure": measure, "gains": gains, "n": n, "threads": threads}
     for text, scored in scored_texts(load(model), sources, **options):  # type: ignore[arg-type]
         place = f"{sources[text.file].name}:{text.line}" if several else str(text.line)
         total, count = total + scored.total, count + scored.count
@@ -137,8 +137,8 @@ def command(
 
 def _summary(measure: Measure, mean: float, count: int) -> str:
     if measure == "likelihood":
-        return f"Mean {mean:.4f} nats a token, {count:,} tokens."
-    return f"Mean {mean:.4f} bits a token, {count:,} tokens, perplexity {2**mean:.2f}."
+        return f"Mean {mean:.4f} nats per token, {count:,} tokens."
+    return f"Mean {mean:.4f} bits per token, {count:,} tokens, perplexity {2**mean:.2f}."
 
 
 def _record(text: Text, scored: Scored, file: str | None, *, measure: Measure, per_token: bool) -> dict[str, object]:

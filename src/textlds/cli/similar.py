@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,11 +11,11 @@ from textlds.cli import options as opt
 from textlds.cli.output import print_json, print_table
 
 
-def similar_words(path: Path, word: str, *, context: str | None, n: int) -> list[tuple[str, float]]:
-    """Return the n words most similar to a word, with their cosines."""
+def similar_words(path: Path, word: str, **options: Any) -> list[tuple[str, float]]:
+    """Return the words most similar to a word, with their cosines; see :meth:`textlds.TextLDS.similar`."""
     from textlds.api import load
 
-    return load(path).similar(word, context=context, n=n)
+    return load(path).similar(word, **options)
 
 
 def command(
@@ -25,10 +25,11 @@ def command(
         str | None, typer.Option("--context", "-c", help="A text that holds the word: its neighbours as used there.")
     ] = None,
     n: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 10,
+    recipe: opt.Recipe = "context",
     as_json: opt.Json = False,
 ) -> None:
     """List the words most similar to a word, with their cosines."""
-    found = similar_words(model, word, context=context, n=n)
+    found = similar_words(model, word, context=context, n=n, recipe=recipe)
     if as_json:
         print_json(
             {

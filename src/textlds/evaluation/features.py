@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 from textlds.corpus.encoding import Encoder
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError
-from textlds.vectors.space import check_parts
-from textlds.vectors.weighting import Evidence, check_evidence
 
 if TYPE_CHECKING:
-    from textlds.inference.engine import Method
-    from textlds.model.textlds import Parts, TextLDS
+    from textlds.model.textlds import TextLDS
+    from textlds.vectors.recipes import RecipeLike
 
 Sentences = Sequence[Sequence[str]]
 Vectors = NDArray[np.float32]
@@ -29,37 +27,26 @@ _ESCAPES = {
 }  # fmt: skip
 
 
-def model_features(
-    model: TextLDS,
-    *,
-    parts: Parts = "state",
-    method: Method = "smooth",
-    evidence: Evidence = "model",
-    threads: int | None = 1,
-) -> Features:
+def model_features(model: TextLDS, *, recipe: RecipeLike = "features", threads: int | None = 1) -> Features:
     """Return the token vectors of a model as features.
 
     Args:
         model: A fitted model.
-        parts: What a vector is made of, see :meth:`TextLDS.embed`.
-        method: See :meth:`TextLDS.embed`.
-        evidence: See :meth:`TextLDS.embed`.
+        recipe: As for :meth:`TextLDS.embed`.
         threads: How many.
     """
-    names = check_parts(parts, method)
-    check_evidence(evidence, method)
-    width = len(names) * model.state_size
+    width = model.dimensions(recipe)
 
     def vectors(sentences: Sentences) -> Vectors:
         texts = plain(sentences, model.vocabulary)
-        found = model.embed(texts, parts=names, method=method, evidence=evidence, threads=threads)
+        found = model.embed(texts, recipe=recipe, threads=threads)
         return _stacked([text.vectors for text in found], width)
 
     return vectors
 
 
 def word_features(vocabulary: Vocabulary, table: Vectors) -> Features:
-    """Return a vector a word type as features; unknown words have those of their class.
+    """Return a vector per word type as features; unknown words have those of their class.
 
     Args:
         vocabulary: Its rows are those of the table.
@@ -80,8 +67,8 @@ def with_neighbours(features: Features, *, reach: int = 1) -> Features:
     """Put the vectors of the words before and after beside each token's own, zeros beyond the ends of a sentence.
 
     Args:
-        features: Gives d numbers a token.
-        reach: How many words to each side; the result has (2 reach + 1) d numbers a token.
+        features: Gives d numbers per token.
+        reach: How many words to each side; the result has (2 reach + 1) d numbers per token.
     """
     if reach < 1:
         raise ArgumentError(f"reach={reach} must be at least 1.")

@@ -20,7 +20,7 @@ class SimilarityRow:
 
     Attributes:
         name: Of the set.
-        vectors: ``"word"``: by itself; otherwise the parts of the vectors in context.
+        vectors: ``"word"``: by itself; otherwise the recipe of the vectors in context.
         correlation: Spearman's.
     """
 
@@ -39,7 +39,7 @@ def evaluate_pairs(features: Features, pairs: Sequence[Pair], known: Container[s
     A word that is not known as it is spelt is looked for in lower case, capitalised and in capitals.
 
     Args:
-        features: Vectors of words, such as those of ``parts="word"``.
+        features: Vectors of words, such as those of ``recipe="word"``.
         pairs: The words and their scores.
         known: The vocabulary; pairs with a word outside it are left out.
     """

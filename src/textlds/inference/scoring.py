@@ -11,14 +11,16 @@ low score is a surprise in its context.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from textlds.corpus.encoding import Encoder, Text
 from textlds.inference.engine import Consumer, Engine, Index, Posterior
+from textlds.inference.windows import flatten, visible, windows
 from textlds.linalg.types import Vector
 
 
@@ -27,7 +29,7 @@ class TokenScores:
     """The scores of one text.
 
     Attributes:
-        tokens: The tokens as they stand in the text.
+        tokens: The tokens as they occur in the text.
         values: Log-likelihood of each, nats, relative to the static model, (n,).
     """
 
@@ -107,3 +109,18 @@ def score_writer(
         out[places] = -0.5 * (logdet + word_terms[words] + cross - quadratic)
 
     return consume
+
+
+def score_texts(
+    engine: Engine, word_terms: Vector, encoder: Encoder, texts: Iterable[Text], *, exact: bool, threads: int
+) -> Scores:
+    """Score every token of texts, a window at a time. The arguments are those of :func:`score_writer`."""
+    results: list[TokenScores] = []
+    for window in windows(encoder, texts):
+        ids, starts, offsets = flatten(window)
+        values = np.empty(len(ids))
+        write = score_writer(engine, word_terms, ids, values, exact=exact)
+        engine.run(ids, starts, "exact" if exact else "filter", write, threads=threads)
+        for text, offset in zip(window, offsets, strict=True):
+            results.append(TokenScores(list(text.tokens), visible(values, text, offset)))
+    return Scores(results)

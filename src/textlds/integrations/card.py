@@ -1,6 +1,6 @@
 """The card of a model: what it is, how it was learnt, how to use it, where it ends. Written from its own history.
 
-A card is Markdown with a YAML header. The facts stand between two markers, so that a new model renews them and leaves
+A card is Markdown with a YAML header. The facts are between two markers, so that a new model renews them and leaves
 alone what its author wrote around them.
 """
 
@@ -44,8 +44,8 @@ pip install 'textlds[huggingface]'
 from textlds import TextLDS
 
 model = TextLDS.from_pretrained("{name}"){tokenizer}
-for text in model.embed([{text}]):
-    print(text.tokens, text.vectors.shape)
+text = model({text})
+print(text.tokens, text.vectors.shape)
 ```
 
 ## Limits
@@ -53,7 +53,7 @@ for text in model.embed([{text}]):
 - The model is linear, and forgets what is some tens of words away.
 - It knows what the text it was counted from says, with the slant of that text. Words outside its vocabulary are known
   {unknown}.
-- The likelihood is that of a Gaussian, in nats a token over a model that knows word frequencies only. It serves to
+- The likelihood is that of a Gaussian, in nats per token over a model that knows word frequencies only. It serves to
   compare models of the same counts, and is no probability of a text.
 """
 
@@ -78,7 +78,7 @@ def model_card(model: TextLDS, name: str, *, license: str | None = None) -> str:
         tokenizer="  # tokenizer=...: it was trained with one of its own" if custom else "",
         text='["The", "bank", "raised", "rates"]' if custom else '"The bank raised rates."',
         unknown=("by their shape only" if settings.unknown == "shape" else "as one and the same")
-        + ('; vectors with `evidence="equal"` go by their spelling' if model.lexicon else ""),
+        + ("; their vectors come from their spelling, except in the recipe `paper`" if model.lexicon else ""),
     )
     return header + facts(model) + use
 
@@ -107,7 +107,7 @@ def _rows(model: TextLDS) -> list[tuple[str, str]]:
         ("vocabulary", f"{model.vocabulary.n_types:,} words and {_classes(model)}"),
         ("length of a vector", model.state_size),
         ("EM iterations", history.iterations),
-        ("log-likelihood, nats a token", _likelihood(model)),
+        ("log-likelihood, nats per token", _likelihood(model)),
         ("noise, start", ", ".join(str(settings[key]) for key in ("noise", "start") if key in settings) or None),
         ("pseudocount", settings.get("pseudocount_used")),
         ("seed", settings.get("seed")),

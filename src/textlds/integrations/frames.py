@@ -1,7 +1,7 @@
 """Data frames: vectors as columns of pandas, polars and pyarrow tables.
 
-    add_vectors(frame, model)                       one vector a text, pooled over its tokens: a column "vector"
-    add_vectors(frame, model, pooling="none")       one vector a token: columns "tokens" and "vectors"
+    add_vectors(frame, model)                       one vector per text, pooled over its tokens: a column "vector"
+    add_vectors(frame, model, pooling="none")       one vector per token: columns "tokens" and "vectors"
 
 A table in memory gives a table. What is lazy stays lazy: a polars LazyFrame, and a pyarrow RecordBatchReader or
 Dataset, from which a reader comes that embeds some rows at a time.
@@ -16,12 +16,10 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from textlds.errors import ArgumentError, MissingExtraError
-from textlds.inference.engine import Method
 from textlds.model.loading import ModelLike, open_model
-from textlds.model.textlds import Parts, TextLDS, TokenVectors
+from textlds.model.textlds import TextLDS, TokenVectors
 from textlds.vectors.pooling import Pooling, check_pooling, pooled
-from textlds.vectors.space import check_parts
-from textlds.vectors.weighting import Evidence, check_evidence
+from textlds.vectors.recipes import RecipeLike
 
 TOKENS, VECTORS, VECTOR = "tokens", "vectors", "vector"
 _ROWS = 1024  # embedded at a time: what a lazy frame holds of its vectors
@@ -36,7 +34,7 @@ class _Columns:
 
     Attributes:
         model: Gives the vectors.
-        pooling: One vector a text, or ``"none"``.
+        pooling: One vector per text, or ``"none"``.
         name: Of the column with vectors.
         options: Of :meth:`TextLDS.embed`.
         dimensions: d, the length of a vector.
@@ -103,9 +101,7 @@ def add_vectors(
     column: str = "text",
     pooling: Pooling | Literal["none"] = "mean",
     name: str | None = None,
-    parts: Parts = "state",
-    method: Method = "smooth",
-    evidence: Evidence = "model",
+    recipe: RecipeLike | None = None,
     dtype: Literal["float32", "float64"] = "float32",
     threads: int | None = None,
 ) -> Any:
@@ -117,11 +113,10 @@ def add_vectors(
         frame: A table of pandas, polars or pyarrow.
         model: A model or the path of its folder.
         column: The column with the text: strings, or lists of tokens.
-        pooling: ``"mean"``, ``"max"`` or ``"sum"``: one vector a text; ``"none"``: one a token, and the tokens.
+        pooling: ``"mean"``, ``"max"`` or ``"sum"``: one vector per text; ``"none"``: one per token, and the tokens.
         name: Of the new column; ``"vector"`` by default, ``"vectors"`` if they are not pooled.
-        parts: As for :meth:`textlds.TextLDS.embed`.
-        method: As for :meth:`textlds.TextLDS.embed`.
-        evidence: As for :meth:`textlds.TextLDS.embed`.
+        recipe: As for :meth:`textlds.TextLDS.embed`; by default ``"context"``, and ``"features"`` for token vectors
+            (``pooling="none"``), which taggers are fed with.
         dtype: Of the vectors.
         threads: How many; all cores by default.
 
@@ -130,24 +125,23 @@ def add_vectors(
         (pyarrow); token vectors are lists of them.
     """
     check_pooling(pooling, "none")
-    sizes = len(check_parts(parts, method))
-    check_evidence(evidence, method)
     libraries = {base.__module__.partition(".")[0] for base in type(frame).__mro__} & set(_ADD)
     if not libraries:
         raise ArgumentError(f"frame is of type {type(frame).__name__}; give {_KINDS}.")
     opened = open_model(model)
+    chosen = opened.recipe(recipe or ("features" if pooling == "none" else "context"))
     columns = _Columns(
         opened,
         pooling,
         name or (VECTORS if pooling == "none" else VECTOR),
-        {"parts": parts, "method": method, "evidence": evidence, "dtype": dtype, "threads": threads},
-        sizes * opened.state_size,
+        {"recipe": chosen, "dtype": dtype, "threads": threads},
+        opened.dimensions(chosen),
     )
     return _ADD[libraries.pop()](frame, columns, column)
 
 
 def token_arrays(pa: Any, texts: Sequence[TokenVectors | None], numbers: Any) -> tuple[Any, Any]:
-    """Return the tokens and the vectors of texts as Arrow arrays of lists, a row a text; None becomes null.
+    """Return the tokens and the vectors of texts as Arrow arrays of lists, a row per text; None becomes null.
 
     Args:
         pa: The module pyarrow.

@@ -1,7 +1,7 @@
 """scikit-learn: documents as vectors, tokens as vectors, and a classifier of tokens.
 
-    make_pipeline(TextLDSVectorizer("model"), LogisticRegression())                      a label a document
-    make_pipeline(TokenEmbedder("model"), TokenClassifier(LogisticRegression()))         a label a token
+    make_pipeline(TextLDSVectorizer("model"), LogisticRegression())                      a label per document
+    make_pipeline(TokenEmbedder("model"), TokenClassifier(LogisticRegression()))         a label per token
 
 Nothing is learnt here: a model is fitted by :func:`textlds.fit`, and the transformers only apply it. A model given as a
 path is read when it is first needed, and a pickle of the estimator holds the path alone; one given as an object goes
@@ -17,13 +17,11 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 
 from textlds.errors import ArgumentError, MissingExtraError, check_choice
-from textlds.inference.engine import Method
 from textlds.linalg.types import Array
 from textlds.model.loading import ModelLike, open_model
-from textlds.model.textlds import Parts, Text
-from textlds.vectors.pooling import Pooling, check_pooling, pooled
-from textlds.vectors.space import check_parts
-from textlds.vectors.weighting import Evidence, check_evidence
+from textlds.model.textlds import Text
+from textlds.vectors.pooling import Pooling, check_pooling
+from textlds.vectors.recipes import RecipeLike
 
 try:
     from sklearn.base import BaseEstimator, TransformerMixin, clone
@@ -38,9 +36,7 @@ class _ModelTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
     """What the transformers share: a model and the options of its :meth:`~textlds.TextLDS.embed`."""
 
     model: ModelLike
-    parts: Parts
-    method: Method
-    evidence: Evidence
+    recipe: RecipeLike
     threads: int | None
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -50,19 +46,12 @@ class _ModelTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the columns, (d,): state0, state1, ..."""
-        parts = check_parts(self.parts, self.method)
-        size = open_model(self.model).state_size
-        return np.array([f"{part}{number}" for part in parts for number in range(size)], dtype=object)
+        model = open_model(self.model)
+        parts = model.recipe(self.recipe).parts
+        return np.array([f"{part}{number}" for part in parts for number in range(model.state_size)], dtype=object)
 
     def _check(self) -> None:
-        check_parts(self.parts, self.method)
-        check_evidence(self.evidence, self.method)
-        open_model(self.model)
-
-    def _vectors(self, texts: Iterable[Text]) -> Iterator[Array]:
-        options: dict[str, Any] = {name: getattr(self, name) for name in ("parts", "method", "evidence", "threads")}
-        for text in open_model(self.model).embed(texts, **options):
-            yield text.vectors
+        open_model(self.model).recipe(self.recipe)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -80,9 +69,7 @@ class TextLDSVectorizer(_ModelTransformer):
     Args:
         model: A model or the path of its folder.
         pooling: ``"mean"``, ``"max"`` or ``"sum"`` over the tokens, dimension by dimension.
-        parts: As for :meth:`~textlds.TextLDS.embed`.
-        method: As for :meth:`~textlds.TextLDS.embed`.
-        evidence: As for :meth:`~textlds.TextLDS.embed`.
+        recipe: As for :meth:`~textlds.TextLDS.embed`.
         threads: How many; all cores by default.
     """
 
@@ -91,27 +78,23 @@ class TextLDSVectorizer(_ModelTransformer):
         model: ModelLike,
         *,
         pooling: Pooling = "mean",
-        parts: Parts = "state",
-        method: Method = "smooth",
-        evidence: Evidence = "model",
+        recipe: RecipeLike = "context",
         threads: int | None = None,
     ) -> None:
         self.model = model
         self.pooling = pooling
-        self.parts = parts
-        self.method = method
-        self.evidence = evidence
+        self.recipe = recipe
         self.threads = threads
 
     def transform(self, X: Iterable[Text]) -> Array:
-        """Return a row a document, (n, d) float32; zeros for a document without tokens.
+        """Return a row per document, (n, d) float32; zeros for a document without tokens.
 
         Args:
             X: n strings, or lists of tokens: a list, an array, a column of a data frame, any iterable.
         """
         self._check()
-        rows = [pooled(vectors, self.pooling) for vectors in self._vectors(_documents(X))]
-        return np.stack(rows) if rows else np.empty((0, len(self.get_feature_names_out())), np.float32)
+        model = open_model(self.model)
+        return model.encode(_documents(X), recipe=self.recipe, pooling=self.pooling, threads=self.threads)
 
     def _check(self) -> None:
         super()._check()
@@ -126,10 +109,8 @@ class TokenEmbedder(_ModelTransformer, auto_wrap_output_keys=None):  # type: ign
 
     Args:
         model: A model or the path of its folder.
-        form: ``"arrays"``: a matrix a text; ``"dicts"``: a list of {name: number} a text, as crfsuite reads features.
-        parts: As for :meth:`~textlds.TextLDS.embed`.
-        method: As for :meth:`~textlds.TextLDS.embed`.
-        evidence: As for :meth:`~textlds.TextLDS.embed`.
+        form: ``"arrays"``: a matrix per text; ``"dicts"``: a list of {name: number} per text, as for crfsuite.
+        recipe: As for :meth:`~textlds.TextLDS.embed`.
         threads: How many; all cores by default.
     """
 
@@ -138,27 +119,24 @@ class TokenEmbedder(_ModelTransformer, auto_wrap_output_keys=None):  # type: ign
         model: ModelLike,
         *,
         form: TokenForm = "arrays",
-        parts: Parts = ("left", "word", "right"),
-        method: Method = "smooth",
-        evidence: Evidence = "model",
+        recipe: RecipeLike = "features",
         threads: int | None = None,
     ) -> None:
         self.model = model
         self.form = form
-        self.parts = parts
-        self.method = method
-        self.evidence = evidence
+        self.recipe = recipe
         self.threads = threads
 
     def transform(self, X: Iterable[Sequence[str]]) -> list[Any]:
-        """Return one (tokens, d) float32 matrix a text, as the form and the output set say.
+        """Return one (tokens, d) float32 matrix per text, as the form and the output set say.
 
         Args:
             X: Lists of tokens.
         """
         self._check()
         frame = self._frame()
-        return [frame(vectors) for vectors in self._vectors(_token_lists(X))]
+        found = open_model(self.model).embed(_token_lists(X), recipe=self.recipe, threads=self.threads)
+        return [frame(text.vectors) for text in found]
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Choose what every matrix is: ``"default"`` (an array), ``"pandas"`` or ``"polars"``."""
@@ -187,7 +165,7 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
     """Any classifier, on tokens: fitted to all tokens of all texts, it labels those of a text.
 
     With it, matrices of :class:`TokenEmbedder` go through a ``Pipeline`` and a ``GridSearchCV`` that splits by text.
-    (To scikit-learn it is no classifier: those have one label a sample, and lists of labels are refused for them.)
+    (To scikit-learn it is no classifier: those have one label per sample, and lists of labels are refused for them.)
 
     Args:
         estimator: A classifier of rows, such as ``LogisticRegression()``.
@@ -204,12 +182,12 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
         """Fit to matrices of tokens and their labels.
 
         Args:
-            X: One (tokens, d) matrix a text.
-            y: The labels of its tokens, a list a text.
+            X: One (tokens, d) matrix per text.
+            y: The labels of its tokens, a list per text.
         """
         matrices, labels = _matrices(X), [list(text) for text in y]
         if len(matrices) != len(labels):
-            raise ArgumentError(f"there are {len(matrices)} texts and labels of {len(labels)}.")
+            raise ArgumentError(f"X has {len(matrices)} texts but y has labels for {len(labels)}.")
         for number, (matrix, of_text) in enumerate(zip(matrices, labels, strict=True)):
             if len(matrix) != len(of_text):
                 raise ArgumentError(f"text {number} has {len(matrix)} tokens and {len(of_text)} labels.")

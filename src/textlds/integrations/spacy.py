@@ -1,6 +1,6 @@
 """spaCy: vectors in context on its tokens, features for its taggers, and static vectors for its vocabulary.
 
-    nlp.add_pipe("textlds", config={"model": "model"})     token._.textlds, doc.tensor on request
+    nlp.add_pipe("textlds", config={"model": "model"})     token.vector, doc.vector, similarity; doc.tensor on request
     @architectures = "textlds.Tok2Vec.v1"                  a token-to-vector layer for tagger, parser, ner ...
 
 Both read a :class:`~spacy.tokens.Doc` as the model's corpus was read: white space is no token, and contexts end where
@@ -32,7 +32,7 @@ try:
     import srsly
     from spacy.language import Language
     from spacy.pipeline import Pipe
-    from spacy.tokens import Doc, Token
+    from spacy.tokens import Doc, Span, Token
     from spacy.util import minibatch, registry
     from spacy.vectors import Vectors
     from thinc.api import Maxout, Model, Shim, chain, concatenate, with_array
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from textlds.model.loading import ModelLike
     from textlds.model.static import ClassRows, VectorKind, WordVectors
     from textlds.model.textlds import TextLDS
+    from textlds.vectors.recipes import RecipeLike
 
 Layer = Model[Any, Any]
 Assign = Literal["extension", "tensor", "both"]
@@ -118,12 +119,13 @@ class TextLDSComponent(Pipe):
     Args:
         name: Of the component.
         model: The path of a model folder.
-        parts: As for :meth:`~textlds.TextLDS.embed`.
-        method: As for :meth:`~textlds.TextLDS.embed`.
-        evidence: As for :meth:`~textlds.TextLDS.embed`.
+        recipe: As for :meth:`~textlds.TextLDS.embed`.
         assign: ``"extension"``: ``token._.textlds``, (d,) float32; ``"tensor"``: ``doc.tensor``, (tokens, d); or
             ``"both"``. White space gets zeros.
         threads: How many; all cores by default.
+
+    In any case ``token.vector`` is a token's vector in context, ``doc.vector`` and ``span.vector`` are the mean over
+    their tokens, and ``similarity`` compares these.
     """
 
     def __init__(
@@ -131,9 +133,7 @@ class TextLDSComponent(Pipe):
         name: str,
         model: str | os.PathLike[str] | None,
         *,
-        parts: str | Sequence[str] = "state",
-        method: str = "smooth",
-        evidence: str = "model",
+        recipe: RecipeLike = "context",
         assign: str = "extension",
         threads: int | None = None,
     ) -> None:
@@ -141,7 +141,7 @@ class TextLDSComponent(Pipe):
         self.name = name
         self._stored = StoredModel(model)
         self._assign = assign
-        self._options = {**embed_options(parts, method, evidence), "threads": threads}
+        self._recipe, self._threads = checked_recipe(recipe), threads
         if not Token.has_extension(EXTENSION):
             Token.set_extension(EXTENSION, default=None)
 
@@ -166,7 +166,9 @@ class TextLDSComponent(Pipe):
                 yield from docs
 
     def _annotate(self, docs: Sequence[Doc]) -> None:
-        for doc, vectors in zip(docs, doc_vectors(self.lds, docs, **self._options), strict=True):
+        found = doc_vectors(self.lds, docs, recipe=self._recipe, threads=self._threads)
+        for doc, vectors in zip(docs, found, strict=True):
+            _set_hooks(doc, vectors)
             if self._assign != "extension":
                 doc.tensor = vectors
             if self._assign != "tensor":
@@ -195,36 +197,51 @@ class TextLDSComponent(Pipe):
 @Language.factory(
     "textlds",
     assigns=[f"token._.{EXTENSION}"],
-    default_config={
-        "model": None,
-        "parts": "state",
-        "method": "smooth",
-        "evidence": "model",
-        "assign": "extension",
-        "threads": None,
-    },
+    default_config={"model": None, "recipe": "context", "assign": "extension", "threads": None},
 )
 def make_component(
-    nlp: Language,
-    name: str,
-    model: str | None,
-    parts: str | list[str],
-    method: str,
-    evidence: str,
-    assign: str,
-    threads: int | None,
+    nlp: Language, name: str, model: str | None, recipe: str, assign: str, threads: int | None
 ) -> TextLDSComponent:
     """Make the component ``textlds`` for ``nlp.add_pipe``."""
-    return TextLDSComponent(name, model, parts=parts, method=method, evidence=evidence, assign=assign, threads=threads)
+    return TextLDSComponent(name, model, recipe=recipe, assign=assign, threads=threads)
+
+
+def _set_hooks(doc: Doc, vectors: Array) -> None:
+    """Let spaCy's own ``vector``, ``has_vector``, ``vector_norm`` and ``similarity`` use the vectors in context."""
+
+    places = np.array([token.idx for token in doc])  # by which tokens are found again after others were merged
+
+    def rows(tokens: Iterable[Token]) -> Array:
+        wanted = np.array([token.idx for token in tokens], np.int64)
+        found = np.minimum(np.searchsorted(places, wanted), len(places) - 1)
+        return np.where((places[found] == wanted)[:, None], vectors[found], np.float32(0))
+
+    def vector(what: Doc | Span | Token) -> Array:
+        from textlds.vectors.pooling import pooled
+
+        own = rows([what] if isinstance(what, Token) else what)
+        return pooled(own[own.any(axis=1)], "mean")  # without white space
+
+    def has_vector(what: Doc | Span | Token) -> bool:
+        return bool(vector(what).any())
+
+    def norm(what: Doc | Span | Token) -> float:
+        return float(np.linalg.norm(vector(what)))
+
+    def similarity(one: Any, two: Any) -> float:
+        lengths = norm(one) * two.vector_norm
+        return float(vector(one) @ two.vector / lengths) if lengths else 0.0
+
+    hooks: dict[str, Any] = {"vector": vector, "has_vector": has_vector, "vector_norm": norm, "similarity": similarity}
+    for of_kind in (doc.user_hooks, doc.user_span_hooks, doc.user_token_hooks):
+        of_kind.update(hooks)
 
 
 @registry.architectures("textlds.Tok2Vec.v1")  # type: ignore[untyped-decorator]
 def tok2vec(
     model: str | None,
     width: int,
-    parts: str | Sequence[str] = ("left", "word", "right"),
-    method: str = "smooth",
-    evidence: str = "model",
+    recipe: str = "features",
     embed: Layer | None = None,
 ) -> Layer:
     """Make a token-to-vector layer of a model: its vectors, which stay as they are, and a maxout layer that is trained.
@@ -232,13 +249,11 @@ def tok2vec(
     Args:
         model: The path of a model folder.
         width: Of the output.
-        parts: As for :meth:`~textlds.TextLDS.embed`.
-        method: As for :meth:`~textlds.TextLDS.embed`.
-        evidence: As for :meth:`~textlds.TextLDS.embed`.
+        recipe: As for :meth:`~textlds.TextLDS.embed`.
         embed: Another layer from documents to arrays, such as ``spacy.MultiHashEmbed.v2``: its output is put beside the
             vectors.
     """
-    attrs = embed_options(parts, method, evidence)
+    attrs = {"recipe": checked_recipe(recipe)}
     vectors: Layer = Model("textlds", _forward, shims=[StoredModel(model)], attrs=attrs)
     features = vectors if embed is None else concatenate(vectors, embed)
     layer: Layer = chain(features, with_array(Maxout(nO=width, nP=3, normalize=True, dropout=0.0)))
@@ -256,17 +271,15 @@ def _no_gradient(gradients: list[Any]) -> list[Any]:
     return []  # as other layers over documents: these have none
 
 
-def embed_options(parts: str | Sequence[str], method: str, evidence: str) -> dict[str, Any]:
-    """Return options of :meth:`~textlds.TextLDS.embed`, checked, as they are stored with a layer."""
-    from textlds.vectors.space import check_parts
-    from textlds.vectors.weighting import check_evidence
+def checked_recipe(recipe: RecipeLike) -> str:
+    """Return a recipe as it is stored with a component; a name is looked up in the model when that is read."""
+    from textlds.vectors.recipes import check_recipe
 
-    names = list(check_parts(parts, method))
-    check_evidence(evidence, method)
-    return {"parts": names, "method": method, "evidence": evidence}
+    check_recipe(recipe)
+    return str(recipe)
 
 
-def doc_vectors(model: TextLDS, docs: Sequence[Doc], *, parts: Sequence[str], **options: Any) -> list[Array]:
+def doc_vectors(model: TextLDS, docs: Sequence[Doc], *, recipe: RecipeLike, threads: int | None = None) -> list[Array]:
     """Return a vector for every token of documents, (tokens, d) float32 each, with zeros for white space."""
     settings = model.vocabulary.settings
     places = [_sequences(doc, settings) for doc in docs]
@@ -276,10 +289,10 @@ def doc_vectors(model: TextLDS, docs: Sequence[Doc], *, parts: Sequence[str], **
         for of_doc, sequences in zip(words, places, strict=True)
         for sequence in sequences
     ]
-    found = model.embed(texts, parts=parts, **options)  # type: ignore[arg-type]  # checked
+    found = model.embed(texts, recipe=recipe, threads=threads)
     result = []
     for of_doc, sequences in zip(words, places, strict=True):
-        vectors = np.zeros((len(of_doc), model.state_size * len(parts)), np.float32)
+        vectors = np.zeros((len(of_doc), model.dimensions(recipe)), np.float32)
         for sequence in sequences:
             rows = np.array(sequence)
             vectors[rows[rows >= 0]] = next(found).vectors[rows >= 0]

@@ -61,7 +61,7 @@ def calibrate(
     threads: int,
     progress: Progress,
 ) -> LanguageModel:
-    """Make a language model of a fitted one. See :meth:`textlds.TextLDS.calibrated` for the arguments."""
+    """Make a language model of a fitted one. See :meth:`textlds.TextLDS.with_language_model` for the arguments."""
     _check(model, texts, held_out, counts, link, limit)
     (contexts, words), (held_contexts, held_words) = _samples(model, texts, held_out, limit, threads)
     if len(held_words) < _LEAST_HELD_OUT:

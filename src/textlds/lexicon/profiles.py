@@ -1,4 +1,4 @@
-"""Profiles: what stands beside a word, in h numbers, from the counts of neighbours alone.
+"""Profiles: what occurs beside a word, in h numbers, from the counts of neighbours alone.
 
 Counts are like Poisson variables: their noise grows with their size, and a factorisation of the counts themselves is
 busy with the largest. Square roots have the same noise everywhere (Stratos, Collins & Hsu 2015). With N = N_1 and its
@@ -10,7 +10,7 @@ sums a = N 1, b = Nᵀ 1:
 
 u_1 only says how frequent a word is, and is left out. This is no model of text, and EM cannot learn from such moments
 (they are the autocovariance of no process); it is a better account of a single word than the fitted gain, and
-``evidence="equal"`` makes it speak in the gain's place (:mod:`textlds.vectors.weighting`).
+``weighting="equal"`` uses it in place of the gain (:mod:`textlds.vectors.weighting`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Words outside the vocabulary, read by their spelling.
 
-Counting puts an unknown word into a class, and the fitted model knows it by that class alone. With ``evidence="equal"``
-and a lexicon, its letters speak: the vector that its spelling foretells takes the place of its class's.
+Counting puts an unknown word into a class, and the fitted model knows it by that class alone. With a
+lexicon and ``weighting="equal"``, the vector predicted from its spelling replaces that of its class.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from textlds.corpus.vocabulary import Vocabulary
-from textlds.errors import UnknownWordError
+from textlds.errors import ArgumentError, UnknownWordError
 from textlds.linalg.types import Array, Matrix
+from textlds.vectors.space import TokenVectors
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,17 @@ def nearest(vector: Array, vectors: Array, vocabulary: Vocabulary, n: int, *, wi
     own = vocabulary.id(without)
     order = np.argsort(-cosines, kind="stable")[: n + 1]
     return [(vocabulary.words[i], float(cosines[i])) for i in order if i != own][:n]
+
+
+def word_in_context(text: TokenVectors, word: str) -> Array:
+    """Return the mean of a word's vectors in a text, (d,)."""
+    places = [i for i, token in enumerate(text.tokens) if token == word]
+    if not places:
+        raise ArgumentError(
+            f"the word {word!r} is not a token of the context. Its tokens are: {' '.join(text.tokens[:30])}"
+        )
+    mean: Array = text.vectors[places].mean(axis=0)
+    return mean
 
 
 def transitions(A: Matrix, C: Matrix, vocabulary: Vocabulary, n: int, words: int, *, common: Array) -> list[Transition]:

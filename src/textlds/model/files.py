@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +14,15 @@ from textlds.corpus.settings import TextSettings
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import FormatError
 from textlds.language.language import LanguageModel
-from textlds.lds.noise import NOISE_KINDS, NoiseKind
+from textlds.lds.noise import NOISE_KINDS, noise_from_arrays
+from textlds.lds.params import LDSParams
+from textlds.lds.second_moments import PosteriorMoments
 from textlds.learn.history import History
-from textlds.linalg.types import Array
+from textlds.lexicon.lexicon import Lexicon
+from textlds.linalg.types import Array, Vector
 from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.folders import new_folder, read_config, read_json, write_config, write_json
+from textlds.vectors.recipes import RECIPES, Recipe, own_recipes
 
 ARRAYS, VOCABULARY, HISTORY = "model.safetensors", "vocabulary.json", "history.json"
 LANGUAGE_ARRAYS, LANGUAGE_FACTS = "language.safetensors", "language.json"
@@ -25,15 +30,27 @@ LANGUAGE_ARRAYS, LANGUAGE_FACTS = "language.safetensors", "language.json"
 
 def write_model(
     path: str | os.PathLike[str],
-    *,
-    arrays: Mapping[str, Array],
-    noise: str,
+    params: LDSParams,
     vocabulary: Vocabulary,
+    frequencies: Vector,
+    moments: PosteriorMoments,
+    *,
+    lexicon: Lexicon | None,
     history: History,
-    language: LanguageModel | None = None,
+    language: LanguageModel | None,
+    recipes: Mapping[str, Recipe],
     force: bool,
 ) -> None:
     """Write a model folder, whole or not at all."""
+    arrays: dict[str, Array] = {
+        "A": params.A,
+        "C": params.C,
+        "Q": params.Q,
+        "frequencies": frequencies,
+        **vars(moments),
+        **({} if lexicon is None else vars(lexicon)),
+        **{f"noise.{name}": array for name, array in params.noise.arrays().items()},
+    }
     with new_folder(path, force=force) as folder:
         write_arrays(folder / ARRAYS, arrays)
         write_json(folder / VOCABULARY, vocabulary.to_json())
@@ -45,17 +62,16 @@ def write_model(
             "textlds_version": __version__,
             "state_size": len(arrays["A"]),
             "vocabulary_size": len(vocabulary),
-            "noise": noise,
+            "noise": params.noise.kind,
             "lexicon": "profiles" in arrays,
             "text": vocabulary.settings.to_json(),
+            **({"recipes": {name: str(recipe) for name, recipe in recipes.items()}} if recipes else {}),
         }
         write_config(folder, kind="model", content=content)
 
 
-def read_model(
-    path: str | os.PathLike[str],
-) -> tuple[dict[str, Array], NoiseKind, Vocabulary, History, LanguageModel | None]:
-    """Read a model folder; anything missing, altered or inconsistent is a FormatError."""
+def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the arguments of a TextLDS from its folder; anything missing, altered or inconsistent is a FormatError."""
     config = read_config(path, kind="model")
     folder = Path(path)
     for name in (ARRAYS, VOCABULARY, HISTORY):
@@ -65,22 +81,35 @@ def read_model(
         settings = TextSettings.from_json(config["text"])
         vocabulary = Vocabulary.from_json(read_json(folder / VOCABULARY), settings)
         kind, h = str(config["noise"]), int(config["state_size"])
+        recipes = own_recipes(config.get("recipes", {}), RECIPES)
     except FormatError:
         raise
-    except (KeyError, TypeError, ValueError) as error:  # ArgumentError is a ValueError
+    except (AttributeError, KeyError, TypeError, ValueError) as error:  # ArgumentError is a ValueError
         raise FormatError(f"{folder / 'config.json'} is not that of a model: {error}") from error
     if kind not in NOISE_KINDS:
         raise FormatError(f"{folder / 'config.json'}: noise {kind!r} is not one of {', '.join(NOISE_KINDS)}.")
     noise = NOISE_KINDS[NOISE_KINDS.index(kind)]
     if config.get("vocabulary_size") != len(vocabulary):
         raise FormatError(
-            f"{folder / 'config.json'} speaks of {config.get('vocabulary_size')!r} words, but the vocabulary holds "
+            f"{folder / 'config.json'} says {config.get('vocabulary_size')!r} words, but the vocabulary has "
             f"{len(vocabulary)}. Restore it from a copy, or write it anew."
         )
-    arrays = read_arrays(folder / ARRAYS)
+    arrays = {name: np.array(array) for name, array in read_arrays(folder / ARRAYS).items()}  # the files may go away
     _check_arrays(folder / ARRAYS, arrays, noise, h, len(vocabulary))
-    language = _read_language(folder, len(vocabulary), h) if LANGUAGE_ARRAYS in config["files"] else None
-    return arrays, noise, vocabulary, History.from_json(read_json(folder / HISTORY)), language
+    of_noise = {name.removeprefix("noise."): array for name, array in arrays.items() if name.startswith("noise.")}
+    frequencies = arrays["frequencies"]
+    return {
+        "params": LDSParams(
+            arrays["A"], arrays["C"], arrays["Q"], noise_from_arrays(noise, of_noise, np.sqrt(frequencies))
+        ),
+        "vocabulary": vocabulary,
+        "frequencies": frequencies,
+        "moments": PosteriorMoments(arrays["filt_filt"], arrays["smooth_filt"], arrays["smooth_smooth"]),
+        "lexicon": Lexicon(arrays["profiles"], arrays["spelling"]) if "profiles" in arrays else None,
+        "history": History.from_json(read_json(folder / HISTORY)),
+        "language": _read_language(folder, len(vocabulary), h) if LANGUAGE_ARRAYS in config["files"] else None,
+        "recipes": recipes,
+    }
 
 
 def _read_language(folder: Path, size: int, h: int) -> LanguageModel:

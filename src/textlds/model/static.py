@@ -1,9 +1,10 @@
-"""One vector a word: the two tables that a model holds, for tools that know no context.
+"""One vector per word: the two tables that a model holds, for tools that know no context.
 
     input    k(w), column w of K W: what the word tells about the state. Whitened and of length one, as the part
-             ``"word"`` of an embedding; cosines are those of ``model.similar``.
-    output   row w of W C: how much a state speaks for the word. In the coordinates of the part ``"left"``, so that
-             the product with a token's ``"left"`` vector ranks the words expected at its place:
+             ``"word"`` with fitted weighting; cosines are those of ``model.similar``.
+    output   row w of W C: how much a state speaks for the word. In the coordinates of the part
+             ``"left_context"`` with fitted weighting, so that the product with a token's ``"left_context"`` vector
+             ranks the words expected at its place:
 
                  (W C p)_w = output_w · E[p pᵀ]^-½ p        relative excess of the probability of w over its frequency
 
@@ -64,7 +65,7 @@ def word_vectors(model: TextLDS, kind: VectorKind = "input", *, classes: ClassRo
 
 def _output(model: TextLDS) -> NDArray[Any]:
     engine = model.spaces.engine("float32")
-    whitener = model.spaces.space("float32").whitener("left").astype(np.float64)
+    whitener = model.spaces.space("float32").whitener("left_context").astype(np.float64)
     params = model.params
     root = np.sqrt(model.frequencies)
     weights = inverse_or_zero(root)

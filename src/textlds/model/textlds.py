@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -12,35 +14,34 @@ from textlds.corpus.encoding import Encoder
 from textlds.corpus.encoding import Text as Text
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts.lagcounts import LagCounts
-from textlds.errors import ArgumentError
-from textlds.inference.engine import Engine, Method
+from textlds.errors import ArgumentError, check_choice
+from textlds.inference.engine import Engine
 from textlds.inference.posterior import SequencePosterior, sequence_posterior
-from textlds.inference.scoring import Scores, TokenScores, score_writer
-from textlds.inference.windows import check_texts, flatten, visible, windows
+from textlds.inference.scoring import Scores, score_texts
+from textlds.inference.windows import check_texts
 from textlds.language.calibrating import Fitted, calibrate
 from textlds.language.language import LanguageModel, Link
 from textlds.language.predictor import Predictor, make_predictor
 from textlds.language.reading import next_context, surprisals
 from textlds.language.results import NextWord, Perplexity, TokenSurprisals
-from textlds.lds.noise import noise_from_arrays
 from textlds.lds.params import LDSParams
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.learn.history import History
 from textlds.lexicon.lexicon import Lexicon
-from textlds.linalg.sphere import on_sphere
 from textlds.linalg.threads import check_threads
 from textlds.linalg.types import Array, Vector
-from textlds.model.exploring import Transition, nearest, require_known, transitions
+from textlds.model.exploring import Transition, nearest, require_known, transitions, word_in_context
 from textlds.model.files import read_model, write_model
+from textlds.model.lazy import LazyResults
 from textlds.progress import ProgressOption, resolve
-from textlds.vectors.space import Part, check_parts
+from textlds.vectors.pooling import Pooling, check_pooling, pooled_texts
+from textlds.vectors.recipes import RECIPES, Recipe, RecipeLike, own_recipes, resolve_recipe
 from textlds.vectors.space import TokenVectors as TokenVectors
 from textlds.vectors.spaces import Spaces
 from textlds.vectors.streaming import TokenStream
-from textlds.vectors.weighting import Evidence, check_evidence
 
-Parts = Part | Sequence[Part]
 Dtype = Literal["float32", "float64"]
+Gains = Literal["steady", "exact"]
 
 
 class TextLDS:
@@ -52,9 +53,9 @@ class TextLDS:
         vocabulary: The words, in the order of the rows of every word-sized array.
         frequencies: Smoothed frequency of each word, (V,).
         moments: Second moments of the posterior means over the corpus.
-        lexicon: What words are like by themselves, which ``evidence="equal"`` goes by; or None.
+        lexicon: What words are like by themselves, for recipes with equal weighting; or None.
         history: How the model was learnt.
-        language: The calibrated language model, or None; see :meth:`calibrated`.
+        language: The calibrated language model, or None; see :meth:`with_language_model`.
         encoder: Turns text into rows of the vocabulary, as the corpus was.
         spaces: The filters, smoothers and spaces of its vectors, made when they are first needed.
     """
@@ -70,6 +71,7 @@ class TextLDS:
         history: History | None = None,
         tokenizer: Callable[[str], Sequence[str]] | None = None,
         language: LanguageModel | None = None,
+        recipes: Mapping[str, Recipe] | None = None,
     ) -> None:
         self._A, self._Q, self._noise = params.A, params.Q, params.noise
         # rounded once, here, so that a model in memory and the same model from disk agree to the last bit
@@ -83,6 +85,7 @@ class TextLDS:
         self.encoder = Encoder(vocabulary, tokenizer=tokenizer)
         stored = LDSParams(self._A, self._C, self._Q, self._noise)  # as in memory: C in float32
         self.spaces = Spaces(stored, vocabulary, frequencies, moments, lexicon)
+        self._own_recipes = dict(recipes or {})
         self._word_terms: Vector | None = None
         self._predictor: Predictor | None = None
 
@@ -102,71 +105,103 @@ class TextLDS:
         """The parameters A, C, Q and D, in the coordinates in which they were learnt."""
         return LDSParams(self._A, self._C.astype(np.float64), self._Q, self._noise)
 
+    def __call__(self, text: Text, *, recipe: RecipeLike = "context", dtype: Dtype = "float32") -> TokenVectors:
+        """Return the tokens of one text with a vector for each.
+
+        Args:
+            text: A string, or a list of tokens.
+            recipe: As for :meth:`embed`.
+            dtype: As for :meth:`embed`.
+        """
+        return next(self.embed([text], recipe=recipe, dtype=dtype))
+
     def embed(
         self,
         texts: Iterable[Text],
         *,
-        method: Method = "smooth",
-        parts: Parts = "state",
-        evidence: Evidence = "model",
+        recipe: RecipeLike = "context",
         dtype: Dtype = "float32",
         threads: int | None = None,
-    ) -> Iterator[TokenVectors]:
-        """Yield the tokens of each text with a vector for each.
+    ) -> LazyResults[TokenVectors]:
+        """Yield the tokens of each text with a vector for each, computed as they are taken.
 
         Args:
             texts: Strings, which are tokenised, or lists of tokens, which are taken as they are. Any iterable will
                 do; it is read as the vectors are taken.
-            method: ``"smooth"``: the whole text counts; ``"filter"``: only what stands before a token, and the token;
-                ``"exact"``: smooth, and exact also at the beginning of a text, where the steady state is approximate.
-            parts: What a vector is made of, side by side: any of ``"state"``, ``"left"``, ``"word"``, ``"right"``,
-                ``"before"``, ``"after"``.
-            evidence: How much a word counts: as the ``"model"`` was fitted, the paper's vectors; or ``"equal"``:
-                all words speak equally loud, by the lexicon, unknown ones by their spelling. Better for taggers.
+            recipe: What the vectors are made of: ``"context"``, ``"features"`` (for classifiers), ``"paper"``, another
+                of :attr:`recipes`, one spelled out such as ``"state+word, fitted, filter"``, or a
+                :class:`textlds.Recipe`.
             dtype: Of the vectors and of the computation.
             threads: How many; all cores by default.
         """
-        names = check_parts(parts, method)
-        check_evidence(evidence, method)
+        chosen = self.recipe(recipe)
         check_texts(texts)
-        space = self.spaces.space(dtype, evidence)
-        threads = check_threads(threads)
+        space = self.spaces.space(dtype, chosen.weighting)
+        found = space.embed_texts(self.encoder, texts, chosen, threads=check_threads(threads))
+        return LazyResults(found, "model(text)")
 
-        def generate() -> Iterator[TokenVectors]:
-            for window in windows(self.encoder, texts):
-                vectors, offsets = space.embed(window, names, method, threads=threads)
-                for text, offset in zip(window, offsets, strict=True):
-                    yield TokenVectors(text.tokens, visible(vectors, text, offset))
+    def encode(
+        self,
+        texts: Iterable[Text],
+        *,
+        recipe: RecipeLike = "context",
+        pooling: Pooling = "mean",
+        dtype: Dtype = "float32",
+        threads: int | None = None,
+    ) -> Array:
+        """Return one vector per text, (n, d): those of its tokens in context, pooled; zeros for a text without tokens.
 
-        return generate()
+        Args:
+            texts: As for :meth:`embed`.
+            recipe: As for :meth:`embed`.
+            pooling: ``"mean"``, ``"max"`` or ``"sum"`` over the tokens, dimension by dimension.
+            dtype: Of the vectors and of the computation.
+            threads: How many; all cores by default.
+        """
+        check_pooling(pooling)
+        found = self.embed(texts, recipe=recipe, dtype=dtype, threads=threads)
+        return pooled_texts(found, pooling, dimensions=self.dimensions(recipe), dtype=dtype)
 
-    def log_likelihood(
-        self, texts: Iterable[Text], *, method: Literal["filter", "exact"] = "filter", threads: int | None = None
-    ) -> Scores:
+    @property
+    def recipes(self) -> Mapping[str, Recipe]:
+        """The recipes that have names, with the model's own."""
+        return MappingProxyType({**RECIPES, **self._own_recipes})
+
+    def recipe(self, recipe: RecipeLike) -> Recipe:
+        """Return the recipe that a name or a spelled-out recipe means for this model."""
+        return resolve_recipe(recipe, self.recipes)
+
+    def dimensions(self, recipe: RecipeLike = "context") -> int:
+        """Return d, the length of the vectors of a recipe."""
+        return len(self.recipe(recipe).parts) * self.state_size
+
+    def with_recipes(self, **recipes: RecipeLike) -> TextLDS:
+        """Return the same model with recipes of its own, which are saved with it.
+
+        Args:
+            recipes: By name, for example ``mine="state+word"``. ``context`` and ``features``, the defaults, may be
+                given another meaning for this model.
+        """
+        return self._with(recipes={**self._own_recipes, **own_recipes(recipes, self.recipes)})
+
+    def log_likelihood(self, texts: Iterable[Text], *, gains: Gains = "steady", threads: int | None = None) -> Scores:
         """Score every token given the words before it, relative to the static model, in nats.
 
-        The result is a sequence with one :class:`TokenScores` a text; ``float(result)`` is the mean a token.
+        The result is a sequence with one :class:`TokenScores` per text; ``float(result)`` is the mean per token.
 
         Args:
             texts: Strings or lists of tokens.
-            method: ``"filter"``: the steady-state filter; ``"exact"``: exact also at the beginning of a text.
+            gains: ``"steady"``: those of the steady state; ``"exact"``: exact also at the beginning of a text.
             threads: How many; all cores by default.
         """
-        if method not in ("filter", "exact"):
-            raise ArgumentError(f"method={method!r} is not one of 'filter', 'exact'.")
+        check_choice("gains", gains, get_args(Gains))
         check_texts(texts)
         engine = self.spaces.engine("float64")
         if self._word_terms is None:
             self._word_terms = self._noise.word_terms(self.params.C, np.sqrt(self.frequencies))
-        results: list[TokenScores] = []
-        for window in windows(self.encoder, texts):
-            ids, starts, offsets = flatten(window)
-            values = np.empty(len(ids))
-            write = score_writer(engine, self._word_terms, ids, values, exact=method == "exact")
-            engine.run(ids, starts, method, write, threads=check_threads(threads))
-            for text, offset in zip(window, offsets, strict=True):
-                results.append(TokenScores(list(text.tokens), visible(values, text, offset)))
-        return Scores(results)
+        return score_texts(
+            engine, self._word_terms, self.encoder, texts, exact=gains == "exact", threads=check_threads(threads)
+        )
 
     def next_word(self, context: Text = "") -> NextWord:
         """Return the distribution of the word that follows a context. O(V h).
@@ -178,8 +213,8 @@ class TextLDS:
         (probabilities,) = self._language(engine).all(next_context(engine, self.encoder, context))
         return NextWord(self.vocabulary, probabilities)
 
-    def surprisal(self, texts: Iterable[Text], *, threads: int | None = None) -> Iterator[TokenSurprisals]:
-        """Yield, for each text, −log₂ of the probability of every token given what stands before it in the text.
+    def surprisal(self, texts: Iterable[Text], *, threads: int | None = None) -> LazyResults[TokenSurprisals]:
+        """Yield, for each text, −log₂ of the probability of every token given the tokens before it in the text.
 
         Args:
             texts: Strings or lists of tokens; any iterable will do.
@@ -187,7 +222,8 @@ class TextLDS:
         """
         check_texts(texts)
         engine = self.spaces.engine("float32")
-        return surprisals(self._language(engine), engine, self.encoder, texts, threads=check_threads(threads))
+        found = surprisals(self._language(engine), engine, self.encoder, texts, threads=check_threads(threads))
+        return LazyResults(found, "next(model.surprisal([text]))")
 
     def perplexity(self, texts: Iterable[Text], *, threads: int | None = None) -> Perplexity:
         """Return the perplexity of texts: 2 to the mean surprisal of their tokens, boundary tokens among them.
@@ -198,7 +234,7 @@ class TextLDS:
         """
         return sum((Perplexity.of(text) for text in self.surprisal(texts, threads=threads)), Perplexity.of())
 
-    def calibrated(
+    def with_language_model(
         self,
         texts: Iterable[Text],
         *,
@@ -209,7 +245,7 @@ class TextLDS:
         threads: int | None = None,
         progress: ProgressOption = False,
     ) -> TextLDS:
-        """Return the same model with a calibrated language model, which is saved with it.
+        """Return the same model with a calibrated language model, which is saved with it. It takes minutes.
 
         Args:
             texts: To fit the readout on; text the model was trained on will do.
@@ -230,55 +266,53 @@ class TextLDS:
         )  # fmt: skip
         return self._with(language=language)
 
-    def stream(self, *, parts: Parts = "state", evidence: Evidence = "model") -> TokenStream:
+    def stream(self, *, recipe: RecipeLike = "context") -> TokenStream:
         """Return an online filter: push one token, get its filtered vector; constant memory.
 
         Args:
-            parts: Any of ``"state"``, ``"left"``, ``"word"``, ``"before"``; the words to the right are not known yet.
-            evidence: See :meth:`embed`.
+            recipe: As for :meth:`embed`, without parts that need the words to the right. Its filter form is used: a
+                stream knows only a token and the words before it.
         """
-        check_evidence(evidence)
-        engine, space = self.spaces.engine("float32", evidence), self.spaces.space("float32", evidence)
-        return TokenStream(engine, space, self.vocabulary, check_parts(parts, "filter"))
+        chosen = replace(self.recipe(recipe), method="filter")
+        engine, space = self.spaces.engine("float32", chosen.weighting), self.spaces.space("float32", chosen.weighting)
+        return TokenStream(engine, space, self.vocabulary, chosen)
 
-    def posterior(self, text: Text, *, method: Literal["smooth", "exact"] = "smooth") -> SequencePosterior:
+    def posterior(self, text: Text, *, gains: Gains = "steady") -> SequencePosterior:
         """Return means and covariances of the state at every token of a text, filtered and smoothed.
 
         They are in the coordinates of inference, in which the steady filtered covariance is the identity.
 
         Args:
             text: A string or a list of tokens.
-            method: Steady-state gains, or ``"exact"`` ones.
+            gains: ``"steady"``: those of the steady state; ``"exact"``: exact also at the beginning of the text.
         """
-        if method not in ("smooth", "exact"):
-            raise ArgumentError(f"method={method!r} is not one of 'smooth', 'exact'.")
+        check_choice("gains", gains, get_args(Gains))
+        method: Literal["smooth", "exact"] = "smooth" if gains == "steady" else "exact"
         return sequence_posterior(self.spaces.engine("float64"), self.encoder.encode(text), method)
 
-    def similar(self, word: str, *, context: Text | None = None, n: int = 10) -> list[tuple[str, float]]:
+    def similar(
+        self, word: str, *, context: Text | None = None, n: int = 10, recipe: RecipeLike = "context"
+    ) -> list[tuple[str, float]]:
         """Return the n words most similar to a word, with their cosines.
 
         Args:
             word: A word of the vocabulary; with a context, any word that occurs in it.
-            context: A text that holds the word: the words nearest to the word *as it is used there*.
+            context: A text that holds the word: the words nearest to the word *as it is used there*, each as a text
+                of one word.
             n: How many.
+            recipe: Of the vectors in context. Without a context, words are compared by their static vectors (the
+                "input" vectors of :mod:`textlds.model.static`).
         """
         if n < 1:
             raise ArgumentError(f"n={n} must be at least 1.")
-        space = self.spaces.space("float32")
+        chosen = self.recipe(recipe)
         if context is None:
             require_known(self.vocabulary, word)
-            return nearest(space.words[self.vocabulary.id(word)], space.words, self.vocabulary, n, without=word)
-        text = self.encoder.encode(context)
-        places = [i for i, token in enumerate(text.tokens) if token == word]
-        if not places:
-            raise ArgumentError(
-                f"the word {word!r} is not a token of the context. Its tokens are: {' '.join(list(text.tokens)[:30])}"
-            )
-        posterior = sequence_posterior(self.spaces.engine("float64"), text, "smooth", covariances=False)
-        state = posterior.smooth[places].mean(axis=0).astype(np.float32)
-        whitener = space.whitener("state")
-        words = on_sphere(self.spaces.engine("float32").gains @ whitener)
-        return nearest(state @ whitener, words, self.vocabulary, n, without=word)
+            words = self.spaces.space("float32").words
+            return nearest(words[self.vocabulary.id(word)], words, self.vocabulary, n, without=word)
+        vector = word_in_context(self(context, recipe=chosen), word)
+        words = self.spaces.space("float32", chosen.weighting).alone(chosen)
+        return nearest(vector, words, self.vocabulary, n, without=word)
 
     def dynamics(self, n: int = 6, *, words: int = 9) -> list[Transition]:
         """Return the n strongest transitions of the state, as the words likely before and after (the paper's Table 1).
@@ -295,20 +329,9 @@ class TextLDS:
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the model to a folder, whole or not at all; an existing one is only replaced with ``force``."""
-        arrays: dict[str, Array] = {
-            "A": self._A,
-            "C": self._C,
-            "Q": self._Q,
-            "frequencies": self.frequencies,
-            "filt_filt": self.moments.filt_filt,
-            "smooth_filt": self.moments.smooth_filt,
-            "smooth_smooth": self.moments.smooth_smooth,
-            **({} if self.lexicon is None else vars(self.lexicon)),
-            **{f"noise.{name}": array for name, array in self._noise.arrays().items()},
-        }
         write_model(
-            path, arrays=arrays, noise=self._noise.kind, vocabulary=self.vocabulary, history=self.history,
-            language=self.language, force=force,
+            path, LDSParams(self._A, self._C, self._Q, self._noise), self.vocabulary, self.frequencies, self.moments,
+            lexicon=self.lexicon, history=self.history, language=self.language, recipes=self._own_recipes, force=force,
         )  # fmt: skip
 
     @classmethod
@@ -319,18 +342,7 @@ class TextLDS:
             path: A folder that :meth:`save` wrote.
             tokenizer: The callable the corpus was tokenised with, if it was not a built-in one.
         """
-        mapped, kind, vocabulary, history, language = read_model(path)
-        arrays = {name: np.array(array) for name, array in mapped.items()}  # the files may go away
-        frequencies = arrays["frequencies"]
-        noise_arrays = {name.removeprefix("noise."): a for name, a in arrays.items() if name.startswith("noise.")}
-        noise = noise_from_arrays(kind, noise_arrays, np.sqrt(frequencies))
-        params = LDSParams(arrays["A"], arrays["C"], arrays["Q"], noise)
-        moments = PosteriorMoments(arrays["filt_filt"], arrays["smooth_filt"], arrays["smooth_smooth"])
-        lexicon = Lexicon(arrays["profiles"], arrays["spelling"]) if "profiles" in arrays else None
-        return cls(
-            params, vocabulary, frequencies, moments,
-            lexicon=lexicon, history=history, tokenizer=tokenizer, language=language,
-        )  # fmt: skip
+        return cls(**read_model(path), tokenizer=tokenizer)
 
     def push_to_hub(
         self,
@@ -385,7 +397,7 @@ class TextLDS:
 
     def _with(self, **changes: Any) -> TextLDS:
         kept = {name: getattr(self, name) for name in ("lexicon", "history", "language")}
-        options = {**kept, "tokenizer": self.encoder.tokenizer, **changes}
+        options = {**kept, "recipes": self._own_recipes, "tokenizer": self.encoder.tokenizer, **changes}
         return TextLDS(self.params, self.vocabulary, self.frequencies, self.moments, **options)
 
     def _language(self, engine: Engine) -> Predictor:

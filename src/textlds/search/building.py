@@ -1,9 +1,9 @@
 """From a corpus to an index on disk.
 
 The corpus is read once, into a temporary copy beside the index, while its words are counted. Then it is known which
-occurrences are kept; the texts they stand in are embedded, and vectors go to their rows in a temporary file (half a
-gigabyte a million at h = 128), from which faiss reads them. Memory holds a window of texts, 13 bytes a text, some bytes
-an occurrence, and at the end the vectors at a byte a number.
+occurrences are kept; the texts they occur in are embedded, and vectors go to their rows in a temporary file (half a
+gigabyte per million at h = 128), from which faiss reads them. Memory holds a window of texts, 13 bytes per text, some
+bytes per occurrence, and at the end the vectors at a byte per number.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _embed(
     progress: Progress,
 ) -> dict[str, Any]:
     """Embed the texts with kept occurrences; write texts, occurrences and vectors."""
-    space = SenseSpace(model)
+    space = SenseSpace(model, recipe=plan.recipe)
     n = len(selection)
     # float16: a byte a number is all that stays in the end
     vectors = _new_memmap(scratch / "vectors", (n, space.dimensions), np.dtype(np.float16))

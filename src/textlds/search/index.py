@@ -27,6 +27,7 @@ from textlds.search.texts import Content, TextReader
 from textlds.search.vectors import VectorIndex, require_faiss
 from textlds.storage.arrays import read_arrays
 from textlds.storage.folders import new_folder, read_config, read_json
+from textlds.vectors.recipes import RecipeLike
 
 Vectors = NDArray[np.float32]
 Match = Literal["same", "any"]
@@ -38,7 +39,7 @@ _MORE = 5  # times as many are looked at as are asked for: a sentence that repea
 
 @dataclasses.dataclass(frozen=True)
 class Occurrence:
-    """A word where it stands.
+    """A word where it occurs.
 
     Attributes:
         word: As it is written there.
@@ -84,7 +85,7 @@ class OccurrenceIndex:
         self._arrays = read_arrays(path / OCCURRENCES)
         self._texts = TextReader(self._arrays, read_arrays(path / TEXTS)["blocks"])
         self._vectors = VectorIndex(path / VECTORS)
-        self._space = SenseSpace(model)
+        self._space = SenseSpace(model, recipe=config["plan"].get("recipe", "paper"))
         settings = dataclasses.replace(model.vocabulary.settings, boundaries="sentence", boundary_token=None)
         self._sentences = Encoder(
             dataclasses.replace(model.vocabulary, settings=settings), tokenizer=model.encoder.tokenizer
@@ -106,6 +107,7 @@ class OccurrenceIndex:
         min_count: int = 1,
         per_word: int | None = 1000,
         seed: int = 0,
+        recipe: RecipeLike = "paper",
         text_column: str = "text",
         encoding_errors: EncodingErrors = "strict",
         threads: int | None = None,
@@ -117,13 +119,14 @@ class OccurrenceIndex:
         Args:
             model: A model or the path of its folder.
             corpus: Files, folders, patterns, URLs, a data set, or an iterator of texts. It is read once. One text a
-                line: what stands on a line is the context of its words.
+                line: the other words of a line are the context of a word.
             output: The folder to be made.
             words: ``"all"`` with a letter; ``"content"``: these without the 100 most frequent of the model (less for a
                 vocabulary below 1000 words); or a list of words.
             min_count: Words that occur less often are left out.
             per_word: How many occurrences of a word are kept, drawn at random; None for all.
             seed: Of that draw.
+            recipe: Of the vectors: ``"paper"`` or ``"context"``, or another with the part ``"state"`` alone.
             text_column: What holds the text in JSON lines, Parquet files and data sets.
             encoding_errors: ``"strict"``, or ``"replace"`` for bytes that are not UTF-8.
             threads: How many; all cores by default. The number does not change what is kept.
@@ -132,9 +135,10 @@ class OccurrenceIndex:
         """
         require_faiss()
         words = words if isinstance(words, str) else list(words)
-        plan = Plan(words, min_count, per_word, seed)
-        sources = open_sources(corpus, text_column=text_column, encoding_errors=encoding_errors)
         opened = open_model(model)
+        plan = Plan(words, min_count, per_word, seed, str(opened.recipe(recipe)))
+        SenseSpace(opened, recipe=plan.recipe)  # refuses what it cannot use before anything is read
+        sources = open_sources(corpus, text_column=text_column, encoding_errors=encoding_errors)
         with new_folder(output, force=force) as folder:
             build(folder, opened, sources, plan, threads=check_threads(threads), progress=resolve(progress))
         return cls.load(output, tokenizer=as_callable(opened.encoder.tokenizer))
@@ -185,7 +189,7 @@ class OccurrenceIndex:
         """Return the occurrences that are used most like a word in a context, best first.
 
         Args:
-            word: A word of the context; if it stands there several times, the mean of these is asked for.
+            word: A word of the context; if it occurs there several times, the mean of these is asked for.
             context: A text, the longer the better, or a list of tokens.
             n: How many; a sentence that is in the corpus several times is shown once.
             match: ``"same"``: occurrences of the same word, compared exactly, by what sets them apart from its mean;

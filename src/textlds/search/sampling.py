@@ -41,12 +41,14 @@ class Plan:
         min_count: Words that occur less often are left out.
         per_word: How many occurrences of a word are kept; None for all.
         seed: Of the draw of these.
+        recipe: Of the vectors, spelled out.
     """
 
     words: Words
     min_count: int
     per_word: int | None
     seed: int
+    recipe: str = "paper"
 
     def __post_init__(self) -> None:
         for name, value in (("min_count", self.min_count), ("per_word", self.per_word)):

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textlds.corpus.encoding import Text
+from textlds.errors import ArgumentError
 from textlds.model.textlds import TextLDS
-from textlds.vectors.weighting import Evidence
+from textlds.vectors.recipes import Recipe, RecipeLike
 
 Vectors = NDArray[np.float32]
 
@@ -44,20 +45,31 @@ class Sense:
 
 
 class SenseSpace:
-    """Gives the occurrences of words their vectors."""
+    """Gives the occurrences of words their vectors.
 
-    def __init__(self, model: TextLDS, *, evidence: Evidence = "model") -> None:
+    Args:
+        model: The model.
+        recipe: Of the first part; it must have the part "state" alone. The topic has the same weighting.
+    """
+
+    def __init__(self, model: TextLDS, *, recipe: RecipeLike = "paper") -> None:
         self.model = model
-        self._evidence: Evidence = evidence
+        chosen = model.recipe(recipe)
+        if chosen.parts != ("state",):
+            raise ArgumentError(
+                f"recipe={str(recipe)!r} has the parts {'+'.join(chosen.parts)}; an index of occurrences has 'state' "
+                f"alone, beside the topic. Use 'context' or 'paper'."
+            )
+        self._recipe = Recipe(("state", "word"), chosen.weighting, chosen.method)
         self.dimensions = 2 * model.state_size
         self._weights = (_ALPHA / (_ALPHA + model.frequencies)).astype(np.float32)
-        known = model.spaces.space("float32", evidence).words
+        known = model.spaces.space("float32", chosen.weighting).words
         self._mean: Vectors = (model.frequencies * self._weights).astype(np.float32) @ known
 
     def embed(self, texts: Iterable[Text], *, threads: int | None = None) -> Iterator[Sense]:
         """Yield the vectors of every token of each text."""
         h = self.model.state_size
-        for text in self.model.embed(texts, parts=("state", "word"), evidence=self._evidence, threads=threads):
+        for text in self.model.embed(texts, recipe=self._recipe, threads=threads):
             rows = self.model.vocabulary.ids(text.tokens) if len(text) else np.empty(0, np.int32)
             vectors = text.vectors.copy()
             vectors[:, h:] = self._topics(vectors[:, h:] * self._weights[rows, None] - self._mean)
@@ -70,7 +82,7 @@ class SenseSpace:
         places = np.arange(n)
         around = sums[np.minimum(places + _REACH + 1, n)] - sums[np.maximum(places - _REACH, 0)] - summands
         lengths = np.linalg.norm(around, axis=1, keepdims=True)
-        # a word that stands alone has no topic
+        # a word without others around it has no topic
         topics: Vectors = (np.sqrt(TOPIC) * around / np.where(lengths > 1e-6, lengths, np.inf)).astype(np.float32)
         return topics
 

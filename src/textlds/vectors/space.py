@@ -5,42 +5,39 @@ gave, and projected on the unit sphere; distances in the raw state mean nothing,
 under any linear map of it. Where there is a lexicon (:mod:`textlds.vectors.weighting`), a word alone has its vector
 instead.
 
-    state   x̄_t             what the whole sequence says of this position (with method="filter": x̂_t)
-    left    p_t = A x̂_{t−1}   what the words to the left predict
-    word    k(w_t)          what the word brings by itself, whatever the context
-    right   x̄_t − x̂_t        what the words to the right add
-    before  k(w_{t−1})      what the word before brings by itself; zeros at the beginning of a sequence
-    after   k(w_{t+1})      what the word after brings by itself; zeros at its end
+    state          x̄_t             what the whole sequence says about this position (with method="filter": x̂_t)
+    left_context   p_t = A x̂_{t−1}   what the words to the left predict
+    right_context  x̄_t − x̂_t        what the words to the right add
+    word           k(w_t)          what the word says by itself, whatever the context
+    previous_word  k(w_{t−1})      what the previous word says by itself; zeros at the beginning of a sequence
+    next_word      k(w_{t+1})      what the next word says by itself; zeros at the end of a sequence
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from textlds.corpus.encoding import EncodedText
+from textlds.corpus.encoding import EncodedText, Encoder, Text
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError
-from textlds.inference.engine import Consumer, Engine, Index, Method, Posterior, taken
+from textlds.inference.engine import Consumer, Engine, Index, Posterior, taken
 from textlds.inference.kernels import unpack_on_sphere
-from textlds.inference.windows import flatten
+from textlds.inference.windows import flatten, visible, windows
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.lexicon.unknown import Speller, UnknownWords
 from textlds.linalg.psd import sqrt_and_inverse
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.tall import Tall
 from textlds.linalg.types import Array, Matrix, Vector
+from textlds.vectors.recipes import Part, Recipe
 
-Part = Literal["state", "left", "word", "right", "before", "after"]
-PARTS: tuple[Part, ...] = get_args(Part)
-METHODS: tuple[Method, ...] = get_args(Method)
-_AHEAD = ("right", "after")  # parts that know the words to the right
-_SHIFTS = {"before": -1, "word": 0, "after": 1}  # parts that are a word's own vector, and whose
+_SHIFTS = {"previous_word": -1, "word": 0, "next_word": 1}  # parts that are a word's own vector, and whose
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +53,7 @@ class TokenVectors:
 
     @cached_property
     def tokens(self) -> list[str]:
-        """The n tokens as they stand in the text."""
+        """The n tokens as they occur in the text."""
         return list(self._tokens)
 
     def __len__(self) -> int:
@@ -83,8 +80,8 @@ class EmbeddingSpace:
         self._second_moments: dict[str, Matrix] = {
             "state": smooth,
             "filter": filt,
-            "left": system.A @ filt @ system.A.T,
-            "right": smooth - cross - cross.T + filt,
+            "left_context": system.A @ filt @ system.A.T,
+            "right_context": smooth - cross - cross.T + filt,
             "word": (frequencies[:, None] * engine.gains).T @ engine.gains,
         }
         self._whiteners: dict[str, Array] = {}
@@ -111,7 +108,7 @@ class EmbeddingSpace:
         vectors[rows < 0] = 0
         return vectors
 
-    def evidence_of(self, token: str, vocabulary: Vocabulary, *, alone: bool) -> tuple[Array, Array]:
+    def of_token(self, token: str, vocabulary: Vocabulary, *, alone: bool) -> tuple[Array, Array]:
         """Return the gain of one token, and its vector as a word alone if that is wanted (it takes a table of all)."""
         row = vocabulary.id(token)
         if self._speller is not None and row >= vocabulary.n_types and token != vocabulary.words[row]:
@@ -120,24 +117,48 @@ class EmbeddingSpace:
         gain = self._engine.gains[row]
         return gain, self.words[row] if alone else np.zeros_like(gain)
 
-    def embed(
-        self, window: Sequence[EncodedText], parts: Sequence[Part], method: Method, *, threads: int
-    ) -> tuple[Array, Index]:
+    def alone(self, recipe: Recipe) -> Array:
+        """Return the vectors that words would have as texts of one word, with steady gains, (V, d). O(V h²).
+
+        Each is a unit vector; parts that come from other words are zero.
+        """
+        if not {"state", "word"} & set(recipe.parts):
+            raise ArgumentError(
+                f"the recipe '{recipe}' has neither 'state' nor 'word', so a word by itself has no vector to compare "
+                f"with. Use the recipe 'context'."
+            )
+        return on_sphere(np.hstack([self._alone(part, recipe) for part in recipe.parts]))
+
+    def _alone(self, part: Part, recipe: Recipe) -> Array:
+        if part == "word":
+            return self.words
+        gains = self._engine.gains
+        return on_sphere(gains @ self.whitener(_moment(part, recipe))) if part == "state" else np.zeros_like(gains)
+
+    def embed_texts(
+        self, encoder: Encoder, texts: Iterable[Text], recipe: Recipe, *, threads: int
+    ) -> Iterator[TokenVectors]:
+        """Yield the tokens of each text with their vectors, a window of texts at a time."""
+        for window in windows(encoder, texts):
+            vectors, offsets = self.embed(window, recipe, threads=threads)
+            for text, offset in zip(window, offsets, strict=True):
+                yield TokenVectors(text.tokens, visible(vectors, text, offset))
+
+    def embed(self, window: Sequence[EncodedText], recipe: Recipe, *, threads: int) -> tuple[Array, Index]:
         """Return the vectors of all rows of texts, one after the other, and where each text begins."""
         ids, starts, offsets = flatten(window)
         unknown = None
         if self._speller is not None:
             ids, words = self._speller.read(window, ids, offsets)
             unknown = self._speller.vectors(words, self._engine.dtype) if words else None
-        vectors = np.empty((len(ids), len(parts) * len(self._engine.A)), self._engine.dtype)
-        write = self.writer(parts, method, ids, starts, vectors, unknown)
-        self._engine.run(ids, starts, method, write, unknown=unknown, threads=threads)
+        vectors = np.empty((len(ids), len(recipe.parts) * len(self._engine.A)), self._engine.dtype)
+        write = self.writer(recipe, ids, starts, vectors, unknown)
+        self._engine.run(ids, starts, recipe.method, write, unknown=unknown, threads=threads)
         return vectors, offsets
 
     def writer(
         self,
-        parts: Sequence[Part],
-        method: Method,
+        recipe: Recipe,
         ids: NDArray[np.int32],
         starts: Index,
         out: Array,
@@ -146,26 +167,29 @@ class EmbeddingSpace:
         """Return a consumer of posteriors that writes the vectors of ``ids`` into ``out``, (n, parts · h).
 
         Args:
-            parts: In the order of the columns.
-            method: By which the posteriors come.
+            recipe: Its parts are in the order of the columns; its method is the one that gave the posteriors.
             ids: Word rows of all sequences.
             starts: Where each sequence begins, with the total at the end.
             out: The vectors.
             unknown: Those of words without a row.
         """
         h = len(self._engine.A)
-        words = {part: _shifted(ids, starts, _SHIFTS[part]) for part in parts if part in _SHIFTS}
+        words = {part: _shifted(ids, starts, _SHIFTS[part]) for part in recipe.parts if part in _SHIFTS}
 
         def consume(posterior: Posterior, rows: Index, places: Index) -> None:
-            for number, part in enumerate(parts):
+            for number, part in enumerate(recipe.parts):
                 if part in words:
                     out[places, number * h : (number + 1) * h] = self.words_at(words[part][places], unknown)
                 else:
-                    name = "filter" if part == "state" and method == "filter" else part
-                    packed = part_means(posterior, part) @ self.whitener(name)
+                    packed = part_means(posterior, part) @ self.whitener(_moment(part, recipe))
                     unpack_on_sphere(packed, rows, places, out, number * h)
 
         return consume
+
+
+def _moment(part: Part, recipe: Recipe) -> str:
+    """Return the name of the second moment that whitens a part."""
+    return "filter" if part == "state" and recipe.method == "filter" else part
 
 
 def _shifted(ids: NDArray[np.int32], starts: Index, shift: int) -> NDArray[np.int32]:
@@ -185,26 +209,8 @@ def _shifted(ids: NDArray[np.int32], starts: Index, shift: int) -> NDArray[np.in
 
 def part_means(posterior: Posterior, part: Part) -> Array:
     """Return the posterior mean that a part is made of."""
-    if part == "left":
+    if part == "left_context":
         return posterior.pred
     if posterior.smooth is None:
         return posterior.filt
     return posterior.smooth if part == "state" else posterior.smooth - posterior.filt
-
-
-def check_parts(parts: str | Sequence[str], method: str) -> tuple[Part, ...]:
-    """Validate the ``parts`` and ``method`` arguments of embedding."""
-    names = (parts,) if isinstance(parts, str) else tuple(parts)
-    if method not in METHODS:
-        raise ArgumentError(f"method={method!r} is not one of {', '.join(map(repr, METHODS))}.")
-    if not names:
-        raise ArgumentError(f"parts is empty; name at least one of {', '.join(map(repr, PARTS))}.")
-    for name in names:
-        if name not in PARTS:
-            raise ArgumentError(f"parts={parts!r}: {name!r} is not one of {', '.join(map(repr, PARTS))}.")
-    if len(set(names)) < len(names):
-        raise ArgumentError(f"parts={parts!r} names a part twice.")
-    for name in _AHEAD:
-        if method == "filter" and name in names:
-            raise ArgumentError(f"parts: {name!r} needs the words to the right, which method='filter' does not see.")
-    return tuple(name for name in names if name in PARTS)

@@ -17,12 +17,13 @@ from textlds.lds.steady import steady_state
 from textlds.lexicon.lexicon import Lexicon
 from textlds.linalg.threads import one_blas_thread
 from textlds.linalg.types import Vector
+from textlds.vectors.recipes import Weighting
 from textlds.vectors.space import EmbeddingSpace
-from textlds.vectors.weighting import Evidence, Prepared, equal_evidence
+from textlds.vectors.weighting import Prepared, equal_weighting
 
 
 class Spaces:
-    """Engines and spaces by floating-point type and evidence."""
+    """Engines and spaces by floating-point type and weighting."""
 
     def __init__(
         self,
@@ -34,34 +35,34 @@ class Spaces:
     ) -> None:
         self._params, self._vocabulary, self._frequencies, self._moments = params, vocabulary, frequencies, moments
         self._lexicon = lexicon
-        self._engines: dict[tuple[str, Evidence], Engine] = {}
-        self._spaces: dict[tuple[str, Evidence], EmbeddingSpace] = {}
+        self._engines: dict[tuple[str, Weighting], Engine] = {}
+        self._spaces: dict[tuple[str, Weighting], EmbeddingSpace] = {}
 
-    def engine(self, dtype: str, evidence: Evidence = "model") -> Engine:
+    def engine(self, dtype: str, weighting: Weighting = "fitted") -> Engine:
         """Return the filter and smoother."""
         if dtype not in ("float32", "float64"):
             raise ArgumentError(f"dtype={dtype!r} is not one of 'float32', 'float64'.")
-        if (dtype, evidence) not in self._engines:
-            made = self._made(evidence)
-            self._engines[dtype, evidence] = Engine(made.system, made.gains, np.dtype(dtype).type)
-        return self._engines[dtype, evidence]
+        if (dtype, weighting) not in self._engines:
+            made = self._made(weighting)
+            self._engines[dtype, weighting] = Engine(made.system, made.gains, np.dtype(dtype).type)
+        return self._engines[dtype, weighting]
 
-    def space(self, dtype: str, evidence: Evidence = "model") -> EmbeddingSpace:
+    def space(self, dtype: str, weighting: Weighting = "fitted") -> EmbeddingSpace:
         """Return what turns posteriors into vectors."""
-        if (dtype, evidence) not in self._spaces:
-            engine = self.engine(dtype, evidence)
+        if (dtype, weighting) not in self._spaces:
+            engine = self.engine(dtype, weighting)
             with one_blas_thread():
-                made = self._made(evidence)
-                self._spaces[dtype, evidence] = EmbeddingSpace(
+                made = self._made(weighting)
+                self._spaces[dtype, weighting] = EmbeddingSpace(
                     engine, made.moments, self._frequencies, made.words, made.speller
                 )
-        return self._spaces[dtype, evidence]
+        return self._spaces[dtype, weighting]
 
-    def _made(self, evidence: Evidence) -> Prepared:
-        return self._model if evidence == "model" else self._equal
+    def _made(self, weighting: Weighting) -> Prepared:
+        return self._fitted if weighting == "fitted" else self._equal
 
     @cached_property
-    def _model(self) -> Prepared:
+    def _fitted(self) -> Prepared:
         with one_blas_thread():
             params = replace(self._params, C=self._params.C.astype(np.float64))
             system, gains = canonical_system(params, steady_state(params), np.sqrt(self._frequencies))
@@ -69,7 +70,7 @@ class Spaces:
 
     @cached_property
     def _equal(self) -> Prepared:
-        fitted = self._model
+        fitted = self._fitted
         with one_blas_thread():
             C = fitted.system.outputs(self._params.C)
-            return equal_evidence(fitted.system, fitted.gains, C, self._frequencies, self._vocabulary, self._lexicon)
+            return equal_weighting(fitted.system, fitted.gains, C, self._frequencies, self._vocabulary, self._lexicon)

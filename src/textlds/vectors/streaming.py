@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from textlds.corpus.vocabulary import Vocabulary
@@ -11,38 +9,39 @@ from textlds.errors import ArgumentError
 from textlds.inference.engine import Engine
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.types import Array
-from textlds.vectors.space import EmbeddingSpace, Part
+from textlds.vectors.recipes import Recipe
+from textlds.vectors.space import EmbeddingSpace
 
 
 class TokenStream:
     """A filter that is fed token by token.
 
-    The vectors are those of ``embed(..., method="filter")`` of the tokens pushed so far.
+    The vectors are those of ``embed`` with the filter form of the recipe, of the tokens pushed so far.
     """
 
-    def __init__(self, engine: Engine, space: EmbeddingSpace, vocabulary: Vocabulary, parts: Sequence[Part]) -> None:
-        self._engine, self._space, self._vocabulary, self._parts = engine, space, vocabulary, parts
+    def __init__(self, engine: Engine, space: EmbeddingSpace, vocabulary: Vocabulary, recipe: Recipe) -> None:
+        self._engine, self._space, self._vocabulary, self._parts = engine, space, vocabulary, recipe.parts
         self.reset()
 
     def reset(self) -> None:
         """Forget everything: the next token begins a new text."""
         self._pred = np.zeros(len(self._engine.A), self._engine.dtype)
-        self._before = np.zeros_like(self._pred)  # the word before, by itself
+        self._previous = np.zeros_like(self._pred)  # the previous word, by itself
 
     def push(self, token: str) -> Array:
         """Take one token and return its vector, (d,) float32."""
         if not isinstance(token, str):
             raise ArgumentError(f"{token!r:.100} is not a token; push one string at a time.")
-        alone = "word" in self._parts or "before" in self._parts
-        gain, word = self._space.evidence_of(token, self._vocabulary, alone=alone)
+        alone = "word" in self._parts or "previous_word" in self._parts
+        gain, word = self._space.of_token(token, self._vocabulary, alone=alone)
         filt = self._engine.shrink * self._pred + gain
         vectors = []
         for part in self._parts:
-            if part in ("word", "before"):
-                vectors.append(word if part == "word" else self._before)
+            if part in ("word", "previous_word"):
+                vectors.append(word if part == "word" else self._previous)
             else:
-                name, mean = ("filter", filt) if part == "state" else ("left", self._pred)
+                name, mean = ("filter", filt) if part == "state" else ("left_context", self._pred)
                 vectors.append(on_sphere((mean @ self._space.whitener(name))[None])[0])
         self._pred = self._engine.A @ filt
-        self._before = word
+        self._previous = word
         return np.concatenate(vectors)

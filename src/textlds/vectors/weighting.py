@@ -2,14 +2,14 @@
 
 The fitted gains k(w) are optimal for a Gaussian. Words are not Gaussian: their gains differ tenfold in length for no
 reason that a user of vectors would share (a rare word's is short because little is known of it, a name's is long), and
-neighbours repeat each other, so that the context is believed too much. ``evidence="equal"`` corrects both at inference,
+neighbours repeat each other, so that the context has too much weight. ``weighting="equal"`` corrects both at inference,
 without another fit:
 
-    e(w) = k(w) + λ_w k(c(w)), scaled to length one       a rare word leans on the class that it would be in, if unknown
-    k'(w) = e(w) − mean                                   every word speaks equally loud
-    φ' = ρ φ                                              the context counts less
+    e(w) = k(w) + λ_w k(c(w)), scaled to length one       a rare word is shrunk towards its class of unknown words
+    k'(w) = e(w) − mean                                   every word has the same weight
+    φ' = ρ φ                                              the context has less weight
 
-λ_w = λ / (μ_w V + λ): a word as rare as the average type leans by λ / (1 + λ).
+λ_w = λ / (μ_w V + λ): for a word as rare as the average type it is λ / (1 + λ).
 
 A model with a lexicon (:mod:`textlds.lexicon.lexicon`) uses the profiles of its words instead of the gains. A rare
 word's profile is shrunk towards the one predicted from its spelling, and an unknown word has that alone; l(w) is what
@@ -24,12 +24,10 @@ and the parts that are a word alone are l(w) itself.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
 
 import numpy as np
 
 from textlds.corpus.vocabulary import Vocabulary
-from textlds.errors import ArgumentError
 from textlds.lds.canonical import CanonicalSystem
 from textlds.lds.second_moments import PosteriorMoments, second_moments
 from textlds.lexicon.lexicon import Lexicon
@@ -38,24 +36,11 @@ from textlds.linalg.sphere import on_sphere
 from textlds.linalg.tall import Tall
 from textlds.linalg.types import Matrix, Vector
 
-Evidence = Literal["model", "equal"]
-EVIDENCE: tuple[Evidence, ...] = get_args(Evidence)
-
 # Chosen on the development sets of two treebanks; nothing depends on them sharply.
-LEANING = 2.5  # λ
+SHRINKAGE = 2.5  # λ
 MEMORY = 0.7  # ρ
 
 _ROWS = 4096  # of a table that are worked on at a time
-
-
-def check_evidence(evidence: str, method: str = "smooth") -> None:
-    """Validate the ``evidence`` argument of embedding."""
-    if evidence not in EVIDENCE:
-        raise ArgumentError(f"evidence={evidence!r} is not one of {', '.join(map(repr, EVIDENCE))}.")
-    if evidence != "model" and method == "exact":
-        raise ArgumentError(
-            f"evidence={evidence!r} has no exact gains: they belong to the fitted model. Use method='smooth'."
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +52,7 @@ class Prepared:
         gains: k(w), (V, h).
         moments: Second moments of what they give.
         words: The vector of a word alone, (V, h); None for its whitened gain.
-        speller: Gives vectors to unknown words by their spelling; None where their class stands for them.
+        speller: Gives vectors to unknown words by their spelling; None where they have the vector of their class.
     """
 
     system: CanonicalSystem
@@ -77,23 +62,23 @@ class Prepared:
     speller: Speller | None = None
 
 
-def leaning(table: Matrix, onto: Matrix, frequencies: Vector) -> Matrix:
-    """Return the vectors of all words, those of rare ones leaning on others, scaled to length one.
+def shrunk(table: Matrix, towards: Matrix, frequencies: Vector) -> Matrix:
+    """Return the vectors of all words, those of rare ones shrunk towards others, scaled to length one.
 
     Args:
         table: Of all rows, (V, h).
-        onto: Of the known types, (n_types, h): what each leans on.
+        towards: Of the known types, (n_types, h): what each is shrunk towards.
         frequencies: μ, (V,).
     """
-    weights = LEANING / (frequencies[: len(onto)] * len(frequencies) + LEANING)
+    weights = SHRINKAGE / (frequencies[: len(towards)] * len(frequencies) + SHRINKAGE)
     result = table.astype(np.float64)
-    for start in range(0, len(onto), _ROWS):  # arrays of all words are large, and take longer to get than to fill
-        rows = slice(start, min(start + _ROWS, len(onto)))
-        result[rows] += weights[rows, None] * onto[rows]
+    for start in range(0, len(towards), _ROWS):  # arrays of all words are large, and take longer to get than to fill
+        rows = slice(start, min(start + _ROWS, len(towards)))
+        result[rows] += weights[rows, None] * towards[rows]
     return on_sphere(result, out=result)
 
 
-def equal_evidence(
+def equal_weighting(
     system: CanonicalSystem,
     gains: Matrix,
     C: Matrix,
@@ -111,7 +96,7 @@ def equal_evidence(
         vocabulary: The words.
         lexicon: What words are like by themselves.
     """
-    equal = leaning(gains, gains[vocabulary.class_rows()], frequencies)
+    equal = shrunk(gains, gains[vocabulary.class_rows()], frequencies)
     equal -= frequencies @ equal  # as K m = 0: the average word says nothing
     words = speller = None
     if lexicon is not None:
@@ -126,8 +111,8 @@ def _by_lexicon(
     lexicon: Lexicon, goals: Matrix, frequencies: Vector, vocabulary: Vocabulary
 ) -> tuple[Tall, Speller, Matrix]:
     """Return l(w), how to spell, and the gains that l(w) gives; the goals are overwritten."""
-    foretold = spelt(vocabulary.words[: vocabulary.n_types], lexicon.spelling, vocabulary)
-    words = leaning(lexicon.profiles, foretold, frequencies)
+    predicted = spelt(vocabulary.words[: vocabulary.n_types], lexicon.spelling, vocabulary)
+    words = shrunk(lexicon.profiles, predicted, frequencies)
     centre = frequencies @ words
     centred, root = words - centre, np.sqrt(frequencies)
     # normal equations; a vocabulary smaller than h leaves columns empty, which the least norm passes over

@@ -18,12 +18,10 @@ def command(
     test: own.Test = None,
     tags: Annotated[
         str,
-        typer.Option(metavar="COLUMN", help="Where the tags (IOB1, IOB2 or BIOES) stand: a number from 1, or last."),
+        typer.Option(metavar="COLUMN", help="Column of the tags (IOB1, IOB2 or BIOES): a number from 1, or last."),
     ] = "last",
     format: own.Format = "auto",
-    parts: own.Parts = "state",
-    method: own.Method = "smooth",
-    evidence: opt.Evidence = "model",
+    recipe: opt.Recipe = "features",
     search: own.Search = "none",
     rounds: Annotated[int, typer.Option(min=1, help="Of the randomisation test.")] = 10_000,
     threads: opt.Threads = None,
@@ -36,13 +34,13 @@ def command(
     """
     from textlds.evaluation.ner import evaluate_ner
 
-    features = own.open_features(model, parts, method, evidence, threads)
+    features = own.open_features(model, recipe, threads)
     sets = own.read_parts({"train": train, "dev": dev, "test": test}, format=format, column=own.column_of(tags))
     result = evaluate_ner(
         features, sets["train"], sets["dev"], sets.get("test"), search=search, rounds=rounds, progress=not quiet
     )
     if as_json:
-        print_json({"parts": own.part_names(parts), **result.to_json()})
+        print_json({"recipe": recipe, **result.to_json()})
         return
     rows = []
     for row in result.rows:

@@ -20,13 +20,6 @@ Format = Annotated[
     Literal["auto", "conllu", "conll", "tsv"],
     typer.Option(help="CoNLL-U; columns separated by spaces (CoNLL-2003); word, tab, tag. auto: what it looks like."),
 ]
-Parts = Annotated[
-    str, typer.Option(help="What a vector is made of, side by side: any of state, left, word, right, before, after.")
-]
-Method = Annotated[
-    Literal["smooth", "filter", "exact"],
-    typer.Option(help="smooth: the whole sentence counts; filter: only what stands before; exact: also at its start."),
-]
 Search = Annotated[
     Literal["none", "grid"],
     typer.Option(help="grid: choose penalties of the CRF and the scale of the vectors on the development set."),
@@ -40,20 +33,14 @@ def read_parts(files: dict[str, str | None], **options: Any) -> dict[str, list[T
     return {name: read_tagged(path, **options) for name, path in files.items() if path is not None}
 
 
-def part_names(parts: str) -> tuple[str, ...]:
-    """Return the parts of a vector that an option names."""
-    return tuple(parts.replace(",", " ").split())
-
-
-def open_features(model: Path, parts: str, method: str, evidence: str, threads: int | None) -> Features:
+def open_features(model: Path, recipe: str, threads: int | None) -> Features:
     """Return the token vectors of the model in a folder."""
     from textlds.api import load
     from textlds.evaluation.features import model_features
-    from textlds.vectors.space import check_parts
+    from textlds.vectors.recipes import check_recipe
 
-    names = check_parts(part_names(parts), method)
-    options: dict[str, Any] = {"parts": names, "method": method, "evidence": evidence}
-    return model_features(load(model), threads=threads, **options)
+    check_recipe(recipe)
+    return model_features(load(model), recipe=recipe, threads=threads)
 
 
 def column_of(text: str | None) -> str | int | None:

@@ -31,7 +31,7 @@ def command(
         return
     named = (("model", result.model), ("frequencies of words", result.unigram))
     rows = [[name, f"{p.perplexity:.2f}", f"{p.bits_per_token:.3f}", f"{p.known_perplexity:.2f}"] for name, p in named]
-    print_table(["predicted by", "perplexity", "bits a token", "known words"], rows, right=range(1, 4))
+    print_table(["predicted by", "perplexity", "bits per token", "known words"], rows, right=range(1, 4))
     facts = result.model
     say(
         f"{facts.tokens:,} tokens, {facts.boundaries:,} of them boundaries, {facts.unknown:,} outside the vocabulary.",

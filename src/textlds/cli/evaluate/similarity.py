@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from textlds.cli import options as opt
-from textlds.cli.evaluate import options as own
 from textlds.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -16,23 +15,22 @@ if TYPE_CHECKING:
     from textlds.model.textlds import TextLDS
 
 
-def compare_files(model: TextLDS, files: list[str], *, parts: tuple[str, ...], **options: Any) -> list[SimilarityRow]:
+def compare_files(model: TextLDS, files: list[str], *, recipe: str) -> list[SimilarityRow]:
     """Return the rank correlations of the sets in some files; of words in contexts, alone and in them."""
     from textlds.evaluation.data import is_scws, read_pairs, read_scws
     from textlds.evaluation.features import model_features
     from textlds.evaluation.similarity import SimilarityRow, evaluate_context_pairs, evaluate_pairs
-    from textlds.vectors.space import check_parts
+    from textlds.vectors.recipes import Recipe
 
-    names = check_parts(parts, options["method"])
-    words = model_features(model, parts="word")
-    tokens = model_features(model, parts=names, **options)
+    words = model_features(model, recipe=Recipe("word", model.recipe(recipe).weighting))
+    tokens = model_features(model, recipe=recipe)
     rows = []
     for file in files:
         name = Path(file).name
         if is_scws(file):
             pairs = read_scws(file)
             rows.append(SimilarityRow(name, "word", evaluate_context_pairs(words, pairs)))
-            rows.append(SimilarityRow(name, " + ".join(names) + ", in context", evaluate_context_pairs(tokens, pairs)))
+            rows.append(SimilarityRow(name, f"{recipe}, in context", evaluate_context_pairs(tokens, pairs)))
         else:
             rows.append(SimilarityRow(name, "word", evaluate_pairs(words, read_pairs(file), model.vocabulary)))
     return rows
@@ -46,20 +44,18 @@ def command(
             metavar="FILE...", help="Lines of word, word, score; or a file in the format of SCWS.", show_default=False
         ),
     ],
-    parts: own.Parts = "state",
-    method: own.Method = "smooth",
-    evidence: opt.Evidence = "model",
+    recipe: opt.Recipe = "context",
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
     """Compare cosines of words with people's judgements: Spearman's rank correlation.
 
-    Words by themselves are compared by their part "word"; pairs in context (SCWS) also by --parts. A pair with a word
+    Words by themselves are compared by their part "word"; pairs in context (SCWS) also by --recipe. A pair with a word
     that the model does not know is left out; in a context it counts.
     """
     from textlds.api import load
 
-    rows = compare_files(load(model), files, parts=own.part_names(parts), method=method, evidence=evidence)
+    rows = compare_files(load(model), files, recipe=recipe)
     if as_json:
         print_json([row.to_json() for row in rows])
         return
@@ -78,5 +74,5 @@ def command(
 
 EXAMPLES = (
     "textlds evaluate similarity model SimLex-999.txt wordsim353.txt",
-    ("textlds evaluate similarity model scws.ratings.txt --parts state", "words in their contexts"),
+    ("textlds evaluate similarity model scws.ratings.txt --recipe context", "words in their contexts"),
 )

@@ -23,7 +23,7 @@ def command(
         str | None,
         typer.Option(
             metavar="upos|xpos|COLUMN",
-            help="Where the tags stand: a column of CoNLL-U, a number from 1, or last.",
+            help="Column of the tags: a name in CoNLL-U, a number from 1, or last.",
             show_default="upos in CoNLL-U, otherwise the last column",
         ),
     ] = None,
@@ -32,9 +32,7 @@ def command(
         typer.Option(metavar="FILE", help="Read tags as coarser ones: lines of tag, tab, tag.", show_default=False),
     ] = None,
     format: own.Format = "auto",
-    parts: own.Parts = "left,word,right",
-    method: own.Method = "smooth",
-    evidence: opt.Evidence = "model",
+    recipe: opt.Recipe = "features",
     classifier: Annotated[
         Literal["local", "crf"],
         typer.Option(
@@ -56,7 +54,7 @@ def command(
     from textlds.evaluation.data import read_tag_map
     from textlds.evaluation.tagging import evaluate_tagging
 
-    features = own.open_features(model, parts, method, evidence, threads)
+    features = own.open_features(model, recipe, threads)
     mapped = read_tag_map(tag_map) if tag_map is not None else None
     files = {"train": train, "dev": dev, "test": test}
     sets = own.read_parts(files, format=format, column=own.column_of(tags), tag_map=mapped)
@@ -65,7 +63,7 @@ def command(
         classifier=classifier, seeds=seeds, hidden=hidden, search=search, progress=not quiet,
     )  # fmt: skip
     if as_json:
-        print_json({"parts": own.part_names(parts), "classifier": classifier, **result.to_json()})
+        print_json({"recipe": recipe, "classifier": classifier, **result.to_json()})
         return
     _show(result)
     for part, found in result.tests.items():
@@ -91,5 +89,5 @@ def _show(result: TaggingResult) -> None:
 EXAMPLES = (
     "textlds evaluate tagging model --train train.conllu --dev dev.conllu",
     ("textlds evaluate tagging model --train a.tsv --dev b.tsv --test c.tsv --seeds 3", "with the spread"),
-    "textlds evaluate tagging model --train train.conllu --dev dev.conllu --tags xpos --parts state --classifier crf",
+    "textlds evaluate tagging model --train train.conllu --dev dev.conllu --recipe context --classifier crf",
 )

@@ -1,0 +1,21 @@
+"""Stored figures name vectors as they were first named, so that those of different days compare; here as recipes.
+
+left, right         left_context, right_context
+before, after       previous_word, next_word
+model evidence      fitted weighting
+equal evidence      equal weighting
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textlds import Recipe
+
+_PARTS = {"left": "left_context", "right": "right_context", "before": "previous_word", "after": "next_word"}
+_WEIGHTINGS = {"model": "fitted", "equal": "equal"}
+
+
+def recipe_of(parts: Sequence[str], evidence: str = "model", method: str = "smooth") -> Recipe:
+    """Return the recipe of vectors that a stored figure names."""
+    return Recipe([_PARTS.get(part, part) for part in parts], _WEIGHTINGS[evidence], method)

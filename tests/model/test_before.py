@@ -1,0 +1,38 @@
+"""Folders that earlier versions wrote still load, and their vectors are the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import textlds
+
+BEFORE = Path(__file__).parents[1] / "data" / "before"
+
+
+@pytest.mark.parametrize(
+    ("name", "recipe"),
+    [
+        ("fitted", "paper"),
+        ("exact", "left_context+right_context+state, fitted, exact"),
+        ("equal", "features"),
+        ("equal", textlds.Recipe(["state", "previous_word", "word", "next_word"], weighting="equal")),
+    ],
+)
+def test_vectors_of_an_earlier_model(name: str, recipe: str | textlds.Recipe) -> None:
+    model = textlds.load(BEFORE / "model")
+    texts = (BEFORE / "texts.txt").read_text(encoding="utf-8").splitlines()
+    found = np.concatenate([text.vectors for text in model.embed(texts, recipe=recipe)])
+    with np.load(BEFORE / "vectors.npz") as arrays:
+        np.testing.assert_allclose(found, arrays[name], atol=1e-6)
+
+
+def test_earlier_counts() -> None:
+    counts = textlds.LagCounts.load(BEFORE / "counts")
+    model = textlds.load(BEFORE / "model")
+    assert counts.vocabulary.words == model.vocabulary.words
+    assert counts.tokens == int(counts.unigrams.sum()) == model.history.settings["tokens"]
+    again = textlds.fit(counts, state_size=8, iterations=10)
+    assert again.history.log_likelihood[-1] == pytest.approx(model.history.log_likelihood[-1], rel=1e-3)
