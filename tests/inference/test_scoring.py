@@ -100,7 +100,7 @@ def test_the_sequence_of_scores():
     assert float(scores[:1]) == 1.5
     assert scores.tokens == 3
     assert float(scores) == scores.per_token == 3.0
-    assert repr(scores) == "Scores(2 texts, 3 tokens, 3.0000 nats a token)"
+    assert repr(scores) == "Scores(2 texts, 3 tokens, 3.0000 nats per token)"
     assert len(a) == 2
     assert a.surprising(5) == [("x", 1.0), ("y", 2.0)]
     assert np.isnan(float(Scores([])))

@@ -64,7 +64,7 @@ def command(
     ] = "word2vec",
     vectors: Annotated[
         Literal["input", "output"],
-        typer.Option(help="input: what a word tells (K W), as similar uses; output: what speaks for it (W C)."),
+        typer.Option(help="input: what a word tells (K W), as similar uses; output: where it is likely (W C)."),
     ] = "input",
     words_only: Annotated[
         bool, typer.Option("--words-only", help="Leave out the classes of unknown words: <unk>, <unk:Capital> ...")

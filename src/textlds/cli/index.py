@@ -52,7 +52,7 @@ def index_files(
 
 
 def given_words(words: str) -> Words:
-    """Return the choice of words that an option stands for."""
+    """Return the choice of words that an option means."""
     from textlds.corpus.settings import TextSettings
     from textlds.corpus.vocabulary import Vocabulary
     from textlds.errors import ArgumentError

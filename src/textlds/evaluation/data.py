@@ -51,7 +51,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Place:
-    """A word where it stands: the tokens around it and its position among them."""
+    """A word where it occurs: the tokens around it and its position among them."""
 
     tokens: tuple[str, ...]
     position: int

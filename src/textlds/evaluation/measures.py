@@ -29,7 +29,7 @@ class _Result:
 class Accuracy(_Result):
     """Shares of tokens with the right tag, in per cent (NaN where there are no tokens), and of how many.
 
-    A word is known if it stands in the data that the tagger learnt from, in the same spelling.
+    A word is known if it occurs in the data that the tagger learnt from, in the same spelling.
     """
 
     all: float

@@ -46,7 +46,7 @@ class TokenScores:
 
 
 class Scores(Sequence[TokenScores]):
-    """The scores of several texts, with their mean a token."""
+    """The scores of several texts, with their mean per token."""
 
     def __init__(self, texts: list[TokenScores]) -> None:
         self._texts = texts
@@ -58,7 +58,7 @@ class Scores(Sequence[TokenScores]):
 
     @property
     def per_token(self) -> float:
-        """The mean log-likelihood a token; NaN without tokens."""
+        """The mean log-likelihood per token; NaN without tokens."""
         total = sum(float(text.values.sum()) for text in self._texts)
         return total / self.tokens if self.tokens else float("nan")
 
@@ -79,7 +79,7 @@ class Scores(Sequence[TokenScores]):
         return len(self._texts)
 
     def __repr__(self) -> str:
-        return f"Scores({len(self)} texts, {self.tokens} tokens, {self.per_token:.4f} nats a token)"
+        return f"Scores({len(self)} texts, {self.tokens} tokens, {self.per_token:.4f} nats per token)"
 
 
 def score_writer(

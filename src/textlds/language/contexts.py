@@ -1,4 +1,4 @@
-"""What stands before each token, as the parts of a language model see it."""
+"""What precedes each token, as the parts of a language model see it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import numpy as np
 from textlds.linalg.types import Matrix, Vector
 
 _ROUNDS = 200
-_TOLERANCE = 1e-7  # nats a token
+_TOLERANCE = 1e-7  # nats per token
 _PRIOR = 50.0  # tokens that vote for the weights of all buckets together
 _LEAST = 1e-4  # of the unigram's weight: no word gets probability zero, whatever the other parts say
 

@@ -68,7 +68,7 @@ class TokenSurprisals:
 
     Attributes:
         tokens: The tokens as they stand in the text.
-        bits: −log₂ P(token | what stands before it in the text), (n,).
+        bits: −log₂ P(token | the tokens before it in the text), (n,).
         boundary_bits: The same for the boundary tokens in it, if the model's text is read with one.
         unknown: Which tokens are outside the vocabulary and stand for their class, (n,).
     """
@@ -151,4 +151,4 @@ class Perplexity:
         return self.perplexity
 
     def __repr__(self) -> str:
-        return f"Perplexity({self.perplexity:.2f}, {self.tokens:,} tokens, {self.bits_per_token:.3f} bits a token)"
+        return f"Perplexity({self.perplexity:.2f}, {self.tokens:,} tokens, {self.bits_per_token:.3f} bits per token)"

@@ -19,7 +19,7 @@ class Lexicon:
     """Vectors of words apart from any text.
 
     Attributes:
-        profiles: l₀, (V, h): what stands beside each word of the vocabulary, rows of length one.
+        profiles: l₀, (V, h): what occurs beside each word of the vocabulary, rows of length one.
         spelling: G, (B, h): the same for any word, from the features of its spelling.
     """
 

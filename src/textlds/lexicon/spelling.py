@@ -1,4 +1,4 @@
-"""Profiles from spelling: what stands beside a word that was never seen, to judge by its letters.
+"""Profiles from spelling: what occurs beside a word that was never seen, to judge by its letters.
 
 A ridge regression from the features of :mod:`textlds.lexicon.features`, x(w) in B buckets, to the profiles of the words
 of the vocabulary:

@@ -64,7 +64,7 @@ def transitions(A: Matrix, C: Matrix, vocabulary: Vocabulary, n: int, words: int
 
     Args:
         A: Transition matrix in coordinates with Q = I, in which singular vectors are the same for every fit.
-        C: Output matrix in the same coordinates; (C x)_i is how much a state x speaks for word i, in units of that
+        C: Output matrix in the same coordinates; (C x)_i is how likely a state x makes word i, in units of that
             word's own standard deviation.
         vocabulary: For the words.
         n: How many pairs.

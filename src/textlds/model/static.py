@@ -2,7 +2,7 @@
 
     input    k(w), column w of K W: what the word tells about the state. Whitened and of length one, as the part
              ``"word"`` with fitted weighting; cosines are those of ``model.similar``.
-    output   row w of W C: how much a state speaks for the word. In the coordinates of the part
+    output   row w of W C: how likely a state makes the word. In the coordinates of the part
              ``"left_context"`` with fitted weighting, so that the product with a token's ``"left_context"`` vector
              ranks the words expected at its place:
 

@@ -283,7 +283,7 @@ def _cosines(vectors: Vectors, vector: Vectors) -> Vectors:
 
 
 def _sentence(encoder: Encoder, content: Content, position: int) -> tuple[str, int, str]:
-    """Return the sentence of a text that a token stands in, where it begins there, and the token."""
+    """Return the sentence of a text that a token occurs in, where it begins there, and the token."""
     text = encoder.encode(content)
     starts = text.starts.tolist()
     first = max(start for start in starts if start <= position)

@@ -38,7 +38,7 @@ def decode(data: bytes, *, is_list: bool) -> Content:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a text stands: the number of its file, and its line or record in it."""
+    """Where a text is: the number of its file, and its line or record in it."""
 
     file: int
     line: int
@@ -171,7 +171,7 @@ class TextReader:
         return decode(data[start - first : stop - first], is_list=bool(self._arrays["text_is_list"][number]))
 
     def place(self, number: int) -> Place:
-        """Return where a text stands."""
+        """Return where a text is."""
         return Place(int(self._arrays["text_file"][number]), int(self._arrays["text_line"][number]))
 
 
