@@ -90,7 +90,7 @@ def kernel(text: Path, tokens: int, folder: Path) -> dict[str, Any]:
     def ours(workers: int) -> Callable[[], int]:
         def run() -> int:
             sink = MemorySink(n_rows, MAX_LAG)
-            count_block(rows, first=0, n_rows=n_rows, max_lag=MAX_LAG, workers=workers, sink=sink)
+            count_block(rows, first=0, n_rows=n_rows, max_lag=MAX_LAG, threads=workers, sink=sink)
             return sum(lag.nnz for lag in sink.lags())
 
         return run
@@ -188,7 +188,7 @@ def budget(text: Path, tokens: int, folder: Path) -> dict[str, Any]:
 def command(path: Path, folder: Path, workers: int, *options: str) -> dict[str, Any]:
     """Run ``textlds count`` in a process of its own and measure it."""
     output = folder / "counts"
-    arguments = ["count", str(path), "-o", str(output), "--force", "-q", "--workers", str(workers), *options]
+    arguments = ["count", str(path), "-o", str(output), "--force", "-q", "--threads", str(workers), *options]
     program = [sys.executable, "-c", PROGRAM, str(folder / "peak"), *arguments]
     begin = time.perf_counter()
     process = os.posix_spawn(sys.executable, program, os.environ)

@@ -87,7 +87,7 @@ def study(arguments: argparse.Namespace) -> dict[str, Any]:
     files = {"train": "ptb.train.txt", "dev": "ptb.valid.txt", "test": "ptb.test.txt"}
     texts = {part: (arguments.ptb / file).read_text(encoding="utf-8") for part, file in files.items()}
     counts, seconds = timed(
-        lambda: textlds.count([arguments.ptb / "ptb.train.txt"], workers=arguments.threads, **PENN_TREEBANK)
+        lambda: textlds.count([arguments.ptb / "ptb.train.txt"], threads=arguments.threads, text=PENN_TREEBANK)
     )
     ids = {part: Encoder(counts.vocabulary).encode(text).ids for part, text in texts.items()}
     results: dict[str, Any] = {

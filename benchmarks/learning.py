@@ -90,7 +90,7 @@ def counts_of(arguments: argparse.Namespace, folder: Path) -> textlds.LagCounts:
     path = folder / "counts"
     if not path.exists():
         text = prefix(arguments.text, arguments.tokens, folder)
-        textlds.count([text], vocab_size=arguments.vocab_size, workers=arguments.threads).save(path)
+        textlds.count([text], vocab_size=arguments.vocab_size, threads=arguments.threads).save(path)
     return textlds.LagCounts.load(path)
 
 
@@ -174,7 +174,7 @@ def sketch(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
                 counts,
                 state_size=arguments.state_size,
                 iterations=50,
-                compression=compression,
+                settings=textlds.FitSettings(state_size=arguments.state_size, compression=compression),
                 threads=arguments.threads,
             )
         )

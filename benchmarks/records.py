@@ -54,7 +54,7 @@ def main() -> None:
 
 def ptb(arguments: argparse.Namespace) -> dict[str, Any]:
     began = time.perf_counter()
-    counts = textlds.count([arguments.ptb], vocab_size=10_000, workers=arguments.threads, **PENN_TREEBANK)
+    counts = textlds.count([arguments.ptb], vocab_size=10_000, threads=arguments.threads, text=PENN_TREEBANK)
     results: dict[str, Any] = {"tokens": int(counts.tokens), "count_seconds": time.perf_counter() - began, "curves": {}}
     held_out = arguments.ptb_held_out.read_text(encoding="utf-8").splitlines()
     for start in ("subspace", "random"):
@@ -63,8 +63,7 @@ def ptb(arguments: argparse.Namespace) -> dict[str, Any]:
             state_size=arguments.state_sizes[0],
             iterations=arguments.iterations,
             pseudocount=200,
-            start=start,  # type: ignore[arg-type]
-            compression="none",
+            settings=textlds.FitSettings(start=start, compression="none"),  # type: ignore[arg-type]
             threads=arguments.threads,
         )
         results["curves"][start] = [model.history.start, *model.history.log_likelihood]
@@ -78,7 +77,7 @@ def ptb(arguments: argparse.Namespace) -> dict[str, Any]:
 def wikipedia(arguments: argparse.Namespace) -> dict[str, Any]:
     lines = first_lines(arguments.wikipedia, arguments.tokens)
     began = time.perf_counter()
-    counts = textlds.count(texts=lines, vocab_size=50_000, workers=arguments.threads)
+    counts = textlds.count(texts=lines, vocab_size=50_000, threads=arguments.threads)
     results: dict[str, Any] = {"tokens": int(counts.tokens), "count_seconds": time.perf_counter() - began}
     size = arguments.state_sizes[1]
     model = textlds.fit(counts, state_size=size, threads=arguments.threads)

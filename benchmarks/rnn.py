@@ -41,13 +41,7 @@ from benchmarks.rnn_report import write_report
 from textlds.corpus.encoding import Encoder
 from textlds.integrations.torch import RecurrentLM
 
-TEXT: dict[str, Any] = {
-    "tokenizer": "whitespace",
-    "digits": "keep",
-    "unknown": "single",
-    "boundaries": "line",
-    "boundary_token": "</s>",
-}
+TEXT = textlds.TextSettings(tokenizer="whitespace", digits="keep", unknown="single", boundary_token="</s>")
 STARTS: dict[str, list[dict[str, float]]] = {
     "random": [{"scale": a, "recurrent": b} for a, b in ((0.05, 0.6), (0.1, 0.6), (0.1, 0.9))],
     "em": [{"pseudocount": kappa, "iterations": n} for kappa, n in ((30, 5), (30, 20), (100, 20))],
@@ -134,7 +128,7 @@ def prepare(arguments: argparse.Namespace) -> Study:
     """Count, encode, and read what an earlier call has done."""
     arguments.work.mkdir(parents=True, exist_ok=True)
     wall, cpu = time.perf_counter(), time.process_time()
-    counts = textlds.count([arguments.ptb / "ptb.train.txt"], workers=1, **TEXT)
+    counts = textlds.count([arguments.ptb / "ptb.train.txt"], threads=1, text=TEXT)
     seconds = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
     encoder = Encoder(counts.vocabulary)
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+
+from textlds import TextSettings
 
 BYTES_A_TOKEN = 5.32  # of English Wikipedia
 # How to count the language-model split of the Penn Treebank, so that tokens are those of the literature: it is
 # tokenised, has its own <unk>, and the end of a sentence is a token.
-PENN_TREEBANK: dict[str, Any] = {
-    "tokenizer": "whitespace",
-    "digits": "keep",
-    "unknown": "single",
-    "boundary_token": "</s>",
-}
+PENN_TREEBANK = TextSettings(tokenizer="whitespace", digits="keep", unknown="single", boundary_token="</s>")
 
 
 def first_lines(path: Path, tokens: float) -> list[str]:

@@ -72,7 +72,7 @@ def main() -> None:
 def learnt(arguments: argparse.Namespace, measure: Callable[..., None]) -> None:
     """Measure what learns from the text: textlds and word2vec."""
     part = first_lines(arguments.text, arguments.tokens)
-    counts = textlds.count(texts=part, vocab_size=arguments.vocab_size, workers=arguments.threads)
+    counts = textlds.count(texts=part, vocab_size=arguments.vocab_size, threads=arguments.threads)
     for size in arguments.sizes:
         model = textlds.fit(counts, state_size=size, iterations=arguments.iterations, threads=arguments.threads)
         for parts, evidence in KINDS:

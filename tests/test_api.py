@@ -9,10 +9,12 @@ import pytest
 import textlds
 from model.worlds import grammar_text
 from oracles.counting_twin import corpus_twin
-from textlds.corpus.settings import TextSettings
-from textlds.errors import ArgumentError, CorpusError, CorpusNotFoundError, FormatError
+from textlds import CountSettings, FitSettings, TextSettings
+from textlds.errors import ArgumentError, CorpusError, CorpusNotFoundError, FormatError, OutputExistsError
 
 SMALL = {"state_size": 4, "iterations": 3, "seed": 1}
+TRAIN = {"state_size": 4, "iterations": 3, "settings": FitSettings(seed=1)}
+WHITESPACE = TextSettings(tokenizer="whitespace")
 
 
 def lines(seed, n, width=40):
@@ -42,7 +44,7 @@ def bits(model):
 
 
 def test_counts_of_texts_against_the_twin(texts):
-    counts = textlds.count(texts=texts, max_lag=3, tokenizer="whitespace")
+    counts = textlds.count(texts=texts, max_lag=3, text=WHITESPACE)
     sources = [[line.split() for line in text.split("\n")] for text in texts]
     unigrams, pairs = corpus_twin(sources, counts.vocabulary.id, 3)
     assert dict(enumerate(counts.unigrams.tolist())) == {row: unigrams[row] for row in range(len(counts.vocabulary))}
@@ -75,12 +77,12 @@ def test_paths_and_texts_give_the_same_counts(files, texts, tmp_path):
 
 
 def test_texts_may_be_any_iterable_of_strings_or_token_lists(texts):
-    expected = textlds.count(texts=texts, tokenizer="whitespace")
+    expected = textlds.count(texts=texts, text=WHITESPACE)
     tokens = [line.split() for text in texts for line in text.splitlines()]
     for given in (tuple(texts), iter(texts), (text for text in texts), tokens, iter(tokens), map(tuple, tokens)):
-        assert textlds.count(texts=given, tokenizer="whitespace") == expected
+        assert textlds.count(texts=given, text=WHITESPACE) == expected
     # a text is not a path, even if there is a file of that name
-    assert textlds.count(texts=["README.md pyproject.toml"], max_lag=1, tokenizer="whitespace").tokens == 2
+    assert textlds.count(texts=["README.md pyproject.toml"], max_lag=1, text=WHITESPACE).tokens == 2
 
 
 def test_options_reach_the_counter(texts):
@@ -88,21 +90,18 @@ def test_options_reach_the_counter(texts):
         texts=texts,
         vocab_size=10,
         max_lag=2,
-        unknown="single",
-        digits="zero",
-        boundaries="document",
-        boundary_token="</s>",
+        text=TextSettings(unknown="single", digits="zero", boundaries="document", boundary_token="</s>"),
     )
     assert counts.settings == TextSettings("words", "zero", "single", "document", "</s>")
     assert counts.max_lag == 2
     assert counts.vocabulary.n_types == 10
-    rare = textlds.count(texts=["a a a a b b c"], min_count=2, max_lag=1)
+    rare = textlds.count(texts=["a a a a b b c"], counting=CountSettings(min_count=2, max_lag=1))
     assert rare.vocabulary.words[: rare.vocabulary.n_types] == ("a", "b")
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_any_number_of_workers(texts, workers):
-    assert textlds.count(texts=texts, workers=workers) == textlds.count(texts=texts)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_any_number_of_threads(texts, threads):
+    assert textlds.count(texts=texts, threads=threads) == textlds.count(texts=texts)
 
 
 def test_a_given_vocabulary(texts, tmp_path):
@@ -113,9 +112,36 @@ def test_a_given_vocabulary(texts, tmp_path):
     assert textlds.count(texts=texts, vocabulary=expected.vocabulary) == expected
     assert expected.unigrams[0] == sum(text.split().count("dog") for text in texts)
     with pytest.raises(ArgumentError, match="vocabulary was made for"):
-        textlds.count(texts=texts, vocabulary=expected.vocabulary, unknown="single")
+        textlds.count(texts=texts, vocabulary=expected.vocabulary, text=TextSettings(unknown="single"))
     with pytest.raises(CorpusNotFoundError, match="no vocabulary file"):
         textlds.count(texts=texts, vocabulary=tmp_path / "missing.txt")
+
+
+def test_a_vocabulary_brings_its_settings(texts, tmp_path):
+    """Settings other than the defaults need not be given again; only what contradicts them is refused."""
+    settings = TextSettings(tokenizer="whitespace", digits="keep", unknown="single")
+    first = textlds.count(texts=texts, text=settings)
+    first.save(tmp_path / "counts")
+    for given in (first.vocabulary, tmp_path / "counts", str(tmp_path / "counts")):
+        assert textlds.count(texts=texts, vocabulary=given) == first
+        assert textlds.count(texts=texts, vocabulary=given, text=TextSettings(digits="keep")) == first
+    with pytest.raises(ArgumentError, match=r"made for digits='keep', not for digits='zero'. Leave digits out"):
+        textlds.count(texts=texts, vocabulary=first.vocabulary, text=TextSettings(digits="zero"))
+    with pytest.raises(ArgumentError, match="neither a Vocabulary nor the path"):
+        textlds.count(texts=texts, vocabulary=["the", "dog"])
+
+
+def test_counts_go_straight_to_a_folder(files, texts, tmp_path):
+    counts = textlds.count(files, output=tmp_path / "counts")
+    assert counts == textlds.count(texts=texts)
+    textlds.count(files).save(tmp_path / "again")
+    for file in (tmp_path / "again").iterdir():
+        assert file.read_bytes() == (tmp_path / "counts" / file.name).read_bytes()
+    assert textlds.count(files, output=tmp_path / "counts", resume=True) == counts
+    with pytest.raises(OutputExistsError, match="exists already"):
+        textlds.count(files, output=tmp_path / "counts")
+    with pytest.raises(ArgumentError, match="resume=True needs output"):
+        textlds.count(files, resume=True)
 
 
 def test_counts_are_saved_and_loaded(texts, tmp_path):
@@ -131,15 +157,16 @@ def test_counts_are_saved_and_loaded(texts, tmp_path):
 
 def test_training_is_counting_and_fitting(files, texts):
     expected = textlds.fit(textlds.count(texts=texts, max_lag=7), **SMALL)
-    assert bits(textlds.train(files, **SMALL)) == bits(expected)
-    assert bits(textlds.train(texts=texts, threads=2, **SMALL)) == bits(expected)
+    assert bits(textlds.train(files, **TRAIN)) == bits(expected)
+    assert bits(textlds.train(texts=texts, threads=2, **TRAIN)) == bits(expected)
 
 
 def test_options_of_both_reach_them(texts):
     model = textlds.train(
-        texts=texts, vocab_size=20, max_lag=5, tokenizer="whitespace", **SMALL,
-        count_options={"boundaries": "none", "unknown": "single"},
-        fit_options={"ssid_horizon": 3, "em_horizon": 4, "noise": "spherical"},
+        texts=texts, vocab_size=20, state_size=4, iterations=3,
+        text=TextSettings(tokenizer="whitespace", boundaries="none", unknown="single"),
+        counting=CountSettings(max_lag=5),
+        settings=FitSettings(seed=1, ssid_horizon=3, em_horizon=4, noise="spherical"),
     )  # fmt: skip
     recorded = model.history.settings
     assert (recorded["max_lag"], recorded["em_horizon"], recorded["noise"], recorded["seed"]) == (5, 4, "spherical", 1)
@@ -148,7 +175,7 @@ def test_options_of_both_reach_them(texts):
 
 
 def test_a_model_goes_to_disk_and_back(texts, tmp_path):
-    model = textlds.train(texts=texts, **SMALL)
+    model = textlds.train(texts=texts, **TRAIN)
     model.save(tmp_path / "model")
     assert bits(textlds.load(tmp_path / "model")) == bits(model)
     assert bits(textlds.load(str(tmp_path / "model"))) == bits(model)
@@ -163,7 +190,7 @@ def syllables(line):
 
 
 def test_a_custom_tokenizer(texts, tmp_path):
-    model = textlds.train(texts=texts, tokenizer=syllables, **SMALL)
+    model = textlds.train(texts=texts, text=TextSettings(tokenizer=syllables), **TRAIN)
     assert model.vocabulary.settings.tokenizer == "custom"
     (found,) = model.embed(["the teacher"])
     assert list(found.tokens) == ["the", "te", "a", "che", "r"]
@@ -188,7 +215,7 @@ def test_a_custom_tokenizer(texts, tmp_path):
 
 
 def test_a_custom_tokenizer_that_would_not_be_used(texts, tmp_path):
-    textlds.train(texts=texts, **SMALL).save(tmp_path / "model")
+    textlds.train(texts=texts, **TRAIN).save(tmp_path / "model")
     with pytest.raises(ArgumentError, match="a tokenizer was given, but the text settings say tokenizer='words'"):
         textlds.load(tmp_path / "model", tokenizer=syllables)
 
@@ -197,7 +224,7 @@ def test_a_hugging_face_tokenizer(texts, tmp_path):
     tokenizers = pytest.importorskip("tokenizers")
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel({"the": 0, "dog": 1, "[UNK]": 2}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    model = textlds.train(texts=texts, tokenizer=tokenizer, state_size=1, iterations=1)
+    model = textlds.train(texts=texts, text=TextSettings(tokenizer=tokenizer), state_size=1, iterations=1)
     (found,) = model.embed(["the dog sees"])
     assert list(found.tokens) == ["the", "dog", "[UNK]"]
     model.save(tmp_path / "model")
@@ -238,28 +265,105 @@ class TestBadInput:
 
     def test_bad_options(self, function, texts):
         for options, message in (
-            ({"tokenizer": "letters"}, "tokenizer='letters' is not one of"),
-            ({"tokenizer": "custom"}, "give the callable itself"),
+            ({"text": TextSettings(tokenizer="custom")}, "tokenizer='custom' needs the callable"),
+            ({"text": "whitespace"}, r"text must be TextSettings\(\.\.\.\), not 'whitespace'"),
             ({"vocab_size": 0}, "vocab_size=0 must be"),
-            ({"max_lag": 0}, "max_lag=0 must be"),
+            ({"tokenizer": "whitespace"}, r"give it as text=TextSettings\(tokenizer=\.\.\.\)"),
+            ({"text_column": "body"}, r"give it as counting=CountSettings\(text_column=\.\.\.\)"),
+            ({"vocabsize": 3}, "has no 'vocabsize'. Did you mean 'vocab_size'?"),
         ):
             with pytest.raises(ArgumentError, match=message):
                 function(texts=texts, **options)
 
 
-def test_bad_options_of_counting(texts):
-    for options, message in (
-        ({"digits": "roman"}, "digits='roman' is not one of"),
-        ({"unknown": "guess"}, "unknown='guess' is not one of"),
-        ({"boundaries": "page"}, "boundaries='page' is not one of"),
-        ({"boundaries": "none", "boundary_token": "</s>"}, "boundary_token needs boundaries"),
-        ({"min_count": 0}, "min_count=0 must be"),
-        ({"workers": 0}, "workers"),
+def test_bad_settings(texts):
+    for kind, options, message in (
+        (TextSettings, {"tokenizer": "letters"}, "tokenizer='letters' is not one of 'words', 'whitespace'"),
+        (TextSettings, {"tokenizer": 5}, "tokenizer=5 is not one of"),
+        (TextSettings, {"digits": "roman"}, "digits='roman' is not one of"),
+        (TextSettings, {"unknown": "guess"}, "unknown='guess' is not one of"),
+        (TextSettings, {"boundaries": "page"}, "boundaries='page' is not one of"),
+        (TextSettings, {"boundaries": "none", "boundary_token": "</s>"}, "boundary_token needs boundaries"),
+        (TextSettings, {"digit": "num"}, "TextSettings has no 'digit'. Did you mean 'digits'?"),
+        (CountSettings, {"min_count": 0}, "min_count=0 must be"),
+        (CountSettings, {"max_line_bytes": 0}, "max_line_bytes=0 must be"),
+        (FitSettings, {"statesize": 3}, "FitSettings has no 'statesize'. Did you mean 'state_size'?"),
     ):
-        with pytest.raises(ArgumentError, match=message):
-            textlds.count(texts=texts, **options)
+        with pytest.raises(ArgumentError, match=re.escape(message)):
+            kind(**options)
+    with pytest.raises(ArgumentError, match="threads=0"):
+        textlds.count(texts=texts, threads=0)
+    with pytest.raises(ArgumentError, match="Did you mean 'noise'"):
+        FitSettings().replace(noize="full")
+
+
+def test_a_setting_is_given_once(texts):
+    counts = textlds.count(texts=texts)
+    with pytest.raises(ArgumentError, match=r"state_size=3 and settings=FitSettings\(state_size=4\) contradict"):
+        textlds.fit(counts, state_size=3, settings=FitSettings(state_size=4))
+    with pytest.raises(ArgumentError, match=r"max_lag=3 and counting=.* contradict"):
+        textlds.count(texts=texts, max_lag=3, counting=CountSettings(max_lag=4))
+    model = textlds.fit(counts, state_size=3, iterations=1, settings=FitSettings(state_size=3, noise="spherical"))
+    assert (model.state_size, model.params.noise.kind) == (3, "spherical")
+    with pytest.raises(ArgumentError, match=r"noise is a setting: give it as settings=FitSettings\(noise="):
+        textlds.fit(counts, noise="spherical")
+    with pytest.raises(ArgumentError, match=r"settings must be FitSettings\(\.\.\.\), not"):
+        textlds.fit(counts, settings={"noise": "full"})
+
+
+def test_texts_taken_for_paths():
+    with pytest.raises(CorpusNotFoundError, match=r"If these are texts and not paths, pass texts=\[\.\.\.\]"):
+        textlds.count(["The cat sat.", "The dog barked."])
+
+
+def test_a_line_may_be_longer_if_it_is_said(tmp_path):
+    (tmp_path / "long.txt").write_text("a b c d " * 50)
+    with pytest.raises(CorpusError, match=r"raise max_line_bytes \(--max-line-bytes\)"):
+        textlds.count(tmp_path / "long.txt", counting=CountSettings(max_line_bytes=100))
+    assert textlds.count(tmp_path / "long.txt", counting=CountSettings(max_line_bytes=1000)).tokens == 200
+
+
+def test_training_into_a_folder_is_the_same_and_can_be_resumed(files, tmp_path, monkeypatch):
+    """Interrupted while counting, then while fitting."""
+    import textlds.counts.counting as counting_module
+    import textlds.learn.run as run_module
+
+    expected = bits(textlds.train(files, **TRAIN))
+    output = tmp_path / "model"
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    for module, name in ((counting_module, "learn_vocabulary"), (run_module, "make_lexicon")):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                textlds.train(files, output=output, resume=True, **TRAIN)
+        assert (tmp_path / "model.work").exists()
+    assert (tmp_path / "model.work" / "counts" / "config.json").exists()
+    with monkeypatch.context() as patch:
+        patch.setattr(counting_module, "learn_vocabulary", lambda *_, **__: pytest.fail("it was counted"))
+        assert bits(textlds.train(files, output=output, resume=True, **TRAIN)) == expected
+    assert bits(textlds.load(output)) == expected
+    assert not (tmp_path / "model.work").exists()
+
+
+def test_damaged_counts_of_unfinished_work_are_made_again(files, tmp_path, monkeypatch):
+    import textlds.learn.run as run_module
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_module, "make_lexicon", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            textlds.train(files, output=tmp_path / "model", **TRAIN)
+    victim = tmp_path / "model.work" / "counts" / "lag03-values.safetensors"
+    victim.write_bytes(victim.read_bytes()[:-4])
+    model = textlds.train(files, output=tmp_path / "model", resume=True, **TRAIN)
+    assert bits(model) == bits(textlds.train(files, **TRAIN))
 
 
 def test_too_few_lags_for_the_default_fit(texts):
     with pytest.raises(ArgumentError, match="Count with max_lag=7"):
-        textlds.train(texts=texts, max_lag=4, **SMALL)
+        textlds.train(texts=texts, counting=CountSettings(max_lag=4), **TRAIN)

@@ -73,7 +73,7 @@ def test_brown_tells_kinds_of_words_apart():
     rng = np.random.default_rng(0)
     nouns, verbs = [f"n{i}" for i in "abcdef"], [f"v{i}" for i in "abcdef"]
     lines = [f"the {rng.choice(nouns)} {rng.choice(verbs)} the {rng.choice(nouns)}" for _ in range(2000)]
-    counts = textlds.count(texts=iter(lines), vocab_size=50, workers=1)
+    counts = textlds.count(texts=iter(lines), vocab_size=50, threads=1)
     paths = dict(zip(counts.vocabulary.words, brown_clusters(counts, 3), strict=True))
     assert len({paths[word] for word in nouns}) == len({paths[word] for word in verbs}) == 1
     assert len({paths["na"], paths["va"], paths["the"]}) == 3

@@ -15,6 +15,8 @@ HEAVY = ["numba", "llvmlite", "scipy", "torch", "dask", "distributed", "pyarrow"
 HEAVY += ["zstandard", "fsspec", "tokenizers", "matplotlib", "sklearn", "spacy", "gensim", "pandas", "threadpoolctl"]
 OPTIONAL = ["torch", "dask", "distributed", "pyarrow", "zstandard", "fsspec", "tokenizers", "matplotlib", "pandas"]
 NAMES = {
+    "CountSettings",
+    "FitSettings",
     "LagCounts",
     "Recipe",
     "TextLDS",
@@ -60,7 +62,7 @@ def test_using_it_needs_no_optional_library():
 
 def test_names():
     assert set(textlds.__all__) == NAMES | {"__version__"}
-    assert len(textlds.__all__) <= 12
+    assert len(textlds.__all__) <= 16
     assert dir(textlds) == sorted(textlds.__all__)
     for name in NAMES:
         assert getattr(textlds, name).__doc__, name
@@ -68,20 +70,31 @@ def test_names():
 
 
 def test_a_name_that_is_not_there():
-    with pytest.raises(AttributeError, match="has no attribute 'embed'; it has LagCounts, Recipe, TextLDS"):
+    with pytest.raises(AttributeError, match="has no attribute 'embed'; it has CountSettings, FitSettings"):
         _ = textlds.embed
     assert not hasattr(textlds, "nothing")
 
 
 def test_defaults_are_the_papers():
-    fit, count, train = (inspect.signature(f).parameters for f in (textlds.fit, textlds.count, textlds.train))
     defaults = {"state_size": 200, "iterations": 50, "ssid_horizon": 4, "em_horizon": 7, "seed": 0}
-    assert {name: fit[name].default for name in defaults} == defaults
-    assert (count["vocab_size"].default, count["max_lag"].default) == (100_000, 7)
-    for name in ("state_size", "iterations", "seed"):
-        assert train[name].default == fit[name].default
-    for name in ("vocab_size", "max_lag", "tokenizer"):
-        assert train[name].default == count[name].default
+    assert {name: getattr(textlds.FitSettings(), name) for name in defaults} == defaults
+    assert (textlds.CountSettings().vocab_size, textlds.CountSettings().max_lag) == (100_000, 7)
+
+
+@pytest.mark.parametrize("function", ["count", "fit", "train", "select"])
+def test_settings_are_given_in_one_place_with_one_default(function):
+    """An argument that is a field of settings has no default of its own, and its documentation gives theirs."""
+    kinds = (textlds.FitSettings, textlds.CountSettings, textlds.TextSettings)
+    parameters = inspect.signature(getattr(textlds, function)).parameters
+    assert len(parameters) <= 12
+    text = " ".join(getattr(textlds, function).__doc__.split())
+    for kind in kinds:
+        for name, field in kind.options().items():
+            if name in parameters:
+                assert parameters[name].default is None
+                shown = f"{field.default:,}" if isinstance(field.default, int) else str(field.default)
+                about = text.partition(f" {name}: ")[2].partition(": ")[0]
+                assert shown in about or "As for" in about or field.default is None, name
 
 
 @pytest.mark.parametrize("function", ["count", "fit", "train", "load"])

@@ -116,7 +116,7 @@ def _cell(job: Job, scores: Mapping[Any, TaggingScore], row: Row) -> Cell:
 
     def measure() -> dict[str, Any]:
         # models of ablations are made once and looked at once: not worth a place on disk
-        model = textlds.fit(job.work.counts(corpus), threads=job.threads, **fit)
+        model = textlds.fit(job.work.counts(corpus), settings=textlds.FitSettings(**fit), threads=job.threads)
         history = model.history
         if not row.lexicon:
             model = textlds.TextLDS(model.params, model.vocabulary, model.frequencies, model.moments)

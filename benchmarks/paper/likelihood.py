@@ -48,7 +48,8 @@ def _curve(job: Job, corpus: Any, score: TaggingScore, fit: dict[str, Any]) -> d
             features = model_features(step.model(), recipe="paper", threads=job.threads)
             accuracy[str(step.iteration)] = score(features)
 
-    textlds.fit(job.work.counts(corpus), threads=job.threads, callback=look, **fit)
+    settings = textlds.FitSettings(**fit)
+    textlds.fit(job.work.counts(corpus), settings=settings, threads=job.threads, callback=look)
     best = max(accuracy, key=lambda iteration: accuracy[iteration])
     return {
         "last": curve[-1],

@@ -81,9 +81,14 @@ class Workspace:
         path = self._place("counts", self._identity(corpus))
         if self._counts is None or self._counts[0] != path.name:  # one at a time: they are large
             if not path.exists():
+                of_text = {
+                    name: value for name, value in corpus.count.items() if name in textlds.TextSettings.options()
+                }
+                others = {name: value for name, value in corpus.count.items() if name not in of_text}
                 counts = textlds.count(
-                    self.texts(corpus), workers=self.threads, progress=self._progress, **corpus.count
-                )
+                    self.texts(corpus), text=textlds.TextSettings(**of_text),
+                    counting=textlds.CountSettings(**others), threads=self.threads, progress=self._progress,
+                )  # fmt: skip
                 counts.save(path)
             self._counts = path.name, textlds.LagCounts.load(path)
         return self._counts[1]
@@ -93,7 +98,8 @@ class Workspace:
         path = self._place("model", {**self._identity(corpus), "fit": fit})
         if not path.exists():
             counts = self.counts(corpus)
-            textlds.fit(counts, threads=self.threads, progress=self._progress, **fit).save(path)
+            settings = textlds.FitSettings(**fit)
+            textlds.fit(counts, settings=settings, threads=self.threads, progress=self._progress).save(path)
         return textlds.load(path)
 
     def models(self, corpus: Corpus, stops: Sequence[int], **fit: Any) -> dict[int, Path]:
@@ -108,8 +114,9 @@ class Workspace:
                 step.model().save(paths[step.iteration])
             return step.iteration >= max(stops)
 
-        options = {**fit, "iterations": max(stops)}
-        textlds.fit(self.counts(corpus), threads=self.threads, progress=self._progress, callback=save, **options)
+        settings = textlds.FitSettings(**{**fit, "iterations": max(stops)})
+        counts = self.counts(corpus)
+        textlds.fit(counts, settings=settings, callback=save, threads=self.threads, progress=self._progress)
         return paths
 
     def word2vec(

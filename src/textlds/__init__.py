@@ -16,14 +16,17 @@ from textlds._version import __version__
 
 if TYPE_CHECKING:
     from textlds.api import count, fit, load, select, train
-    from textlds.corpus.settings import TextSettings
+    from textlds.corpus.settings import CountSettings, TextSettings
     from textlds.corpus.vocabulary import Vocabulary
     from textlds.counts.lagcounts import LagCounts
     from textlds.errors import TextLDSError
+    from textlds.learn.settings import FitSettings
     from textlds.model.textlds import TextLDS
     from textlds.vectors.recipes import Recipe
 
 __all__ = [
+    "CountSettings",
+    "FitSettings",
     "LagCounts",
     "Recipe",
     "TextLDS",
@@ -39,6 +42,8 @@ __all__ = [
 ]
 
 _HOME = {
+    "CountSettings": "textlds.corpus.settings",
+    "FitSettings": "textlds.learn.settings",
     "LagCounts": "textlds.counts.lagcounts",
     "Recipe": "textlds.vectors.recipes",
     "TextLDS": "textlds.model.textlds",

@@ -4,105 +4,87 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from textlds.corpus.encoding import Text
 from textlds.corpus.reading.records import is_of_datasets
-from textlds.corpus.settings import Boundaries, Digits, TextSettings, Unknown
+from textlds.corpus.settings import CountSettings, TextSettings
 from textlds.corpus.vocabulary import Vocabulary
-from textlds.counts.counting import count_corpus
+from textlds.counts.counting import count_corpus, count_to_folder
 from textlds.counts.lagcounts import LagCounts
 from textlds.errors import ArgumentError
-from textlds.lds.noise import NoiseKind
 from textlds.learn.moments import Pseudocount
-from textlds.learn.run import Callback, Fitted, fit_counts
+from textlds.learn.run import Callback, fit_counts
 from textlds.learn.select import Selection, select_settings
-from textlds.learn.settings import Acceleration, Compression, FitSettings, Start
+from textlds.learn.settings import FitSettings
 from textlds.model.textlds import TextLDS
+from textlds.model.training import fit_to_folder, model_of, train_to_folder
 from textlds.progress import ProgressOption
+from textlds.settings import names_checked
 
 PathLike = str | os.PathLike[str]
-Tokenizer = str | Callable[[str], Sequence[str]]
 
 
+@names_checked(settings={"counting": CountSettings, "text": TextSettings})
 def count(
     paths: PathLike | Iterable[PathLike] | None = None,
     *,
     texts: Iterable[str] | Iterable[Sequence[str]] | None = None,
-    vocab_size: int = 100_000,
-    max_lag: int = 7,
-    tokenizer: Tokenizer = "words",
-    digits: Digits = "num",
-    unknown: Unknown = "shape",
-    boundaries: Boundaries = "line",
-    boundary_token: str | None = None,
+    vocab_size: int | None = None,
+    max_lag: int | None = None,
     vocabulary: Vocabulary | PathLike | None = None,
-    min_count: int = 1,
-    workers: int | None = None,
-    memory: str | int = "4GB",
-    text_column: str = "text",
-    encoding_errors: str = "strict",
+    text: TextSettings | None = None,
+    counting: CountSettings | None = None,
+    output: PathLike | None = None,
+    resume: bool = False,
+    threads: int | None = None,
     client: Any = None,
     progress: ProgressOption = False,
 ) -> LagCounts:
-    """Count how often words stand 1..max_lag positions apart, in one pass over the text.
+    """Count how often words occur 1..max_lag positions apart, in one pass over the text.
 
     Args:
         paths: Files (plain, .gz, .bz2, .xz, .zst, .jsonl, .parquet), globs, folders, URLs, ``"-"``, or a Hugging Face
             data set.
         texts: Instead of paths, an iterable of strings, of token lists or of mappings; each is one document.
-        vocab_size: How many of the most frequent types are kept; the others fall into unknown classes.
-        max_lag: R, the largest distance counted.
-        tokenizer: ``"words"`` for raw text, ``"whitespace"`` for text that is tokenised already, or a callable that
-            turns a line into tokens (a Hugging Face ``tokenizers.Tokenizer`` will do).
-        digits: ``"num"``: runs of digits become NUM; ``"zero"``: each digit becomes 0; ``"keep"``.
-        unknown: ``"shape"``: unknown words fall into classes by capitalisation, digits and suffix; ``"single"``.
-        boundaries: What a window never crosses: the end of a ``"line"``, a ``"sentence"``, a ``"document"`` (blank
-            line), or ``"none"`` of them.
-        boundary_token: Put this token at boundaries and let windows run across it instead.
-        vocabulary: Count against this one, or the words of this file, instead of learning one.
-        min_count: Keep no type that occurs less often.
-        workers: Threads; one a core by default. The counts are the same for any number.
-        memory: Budget for the work, such as ``"4GB"``; the counts themselves come on top of it.
-        text_column: What holds the text in JSON lines, Parquet files, data sets and mappings.
-        encoding_errors: ``"strict"``, or ``"replace"`` for bytes that are not UTF-8.
+        vocab_size: How many of the most frequent types are kept (100,000); the others fall into unknown classes.
+        max_lag: R, the largest distance counted (7).
+        vocabulary: Count these words instead of learning them: a vocabulary, a counts folder, or a file with one word
+            a line. The first two bring their text settings.
+        text: How text becomes tokens, such as ``TextSettings(tokenizer="whitespace")``.
+        counting: Other settings of counting, such as ``CountSettings(memory="8GB", text_column="body")``.
+        output: Write the counts to this folder, without holding them in memory; they are then read from it.
+        resume: Continue the interrupted work for ``output``.
+        threads: How many; all cores by default. The counts are the same for any number.
         client: A ``dask.distributed.Client``: count on its cluster.
         progress: True for a progress bar, or an object that shows it.
     """
-    settings, custom = text_settings(tokenizer, digits, unknown, boundaries, boundary_token)
-    options: dict[str, Any] = {
-        "vocab_size": vocab_size, "max_lag": max_lag, "settings": settings, "min_count": min_count,
-        "vocabulary": given_vocabulary(vocabulary, settings), "tokenizer": custom, "memory": memory,
-        "text_column": text_column, "encoding_errors": encoding_errors, "progress": progress,
-    }  # fmt: skip
+    settings = CountSettings.joined(counting, "counting", vocab_size=vocab_size, max_lag=max_lag, vocabulary=vocabulary)
     sources = one_source(paths, texts)
+    _check_output(output, resume=resume)
     if client is not None:
         from textlds.integrations.dask import count_on_cluster
 
-        return count_on_cluster(client, sources, **options)
-    return count_corpus(sources, workers=workers, **options)
+        if output is not None:
+            raise ArgumentError("counts from a cluster are not written as they are made: leave output out, and save().")
+        return count_on_cluster(client, sources, text=text, settings=settings, progress=progress)
+    if output is None:
+        return count_corpus(sources, text=text, settings=settings, threads=threads, progress=progress)
+    count_to_folder(sources, output, text=text, settings=settings, resume=resume, threads=threads, progress=progress)
+    return LagCounts.load(output)
 
 
+@names_checked(settings={"settings": FitSettings})
 def fit(
     counts: LagCounts,
     *,
-    state_size: int = 200,
-    iterations: int = 50,
-    seed: int = 0,
-    pseudocount: Pseudocount = "paper",
-    noise: NoiseKind = "full",
-    start: Start = "subspace",
-    ssid_horizon: int = 4,
-    em_horizon: int = 7,
-    ssid_output: Literal["first", "regression"] = "first",
-    ssid_covariance: Literal["matched", "paper"] = "matched",
-    ssid_whitened: bool = True,
-    compression: Compression = "auto",
-    polish: int = 0,
-    acceleration: Acceleration = "none",
-    tolerance: float = 0.0,
+    state_size: int | None = None,
+    iterations: int | None = None,
+    seed: int | None = None,
+    pseudocount: Pseudocount | None = None,
+    settings: FitSettings | None = None,
     callback: Callback[TextLDS] | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
+    output: PathLike | None = None,
     resume: bool = False,
     threads: int | None = None,
     progress: ProgressOption = False,
@@ -111,61 +93,41 @@ def fit(
 
     Args:
         counts: From :func:`textlds.count`.
-        state_size: h, the length of the state and of a token's vector.
-        iterations: EM iterations at most.
-        seed: The same seed gives the same bits, for any number of threads.
-        pseudocount: κ a type, or ``"paper"``: 0.2 T / V, the paper's 1000 at a billion tokens and 200,000 types.
-        noise: Covariance of the observation noise: ``"full"`` (diagonal minus low rank), ``"diagonal"``,
-            ``"spherical"`` or ``"bohning"``; the last three are there to be compared.
-        start: EM starts from ``"subspace"`` identification or from ``"random"`` parameters.
-        ssid_horizon: r of subspace identification, which needs lags up to 2 r − 1.
-        em_horizon: r of EM's approximate statistics.
-        ssid_output: C from the ``"first"`` block or by ``"regression"`` on all of them.
-        ssid_covariance: Scale of the state ``"matched"`` to the moments, or by the ``"paper"``'s rule.
-        ssid_whitened: Whether subspace identification sees whitened moments.
-        compression: Learn on a sketch of the moments with this many dimensions; ``"auto"`` chooses, ``"none"`` learns
-            in the full space.
-        polish: EM iterations in the full space after those on the sketch.
-        acceleration: ``"overrelaxed"`` takes longer steps: the same likelihood in half the iterations. The paper stops
-            early, so that more likelihood is not always better vectors.
-        tolerance: Stop when an iteration gains less than this, nats a token.
+        state_size: h, the length of the state and of a token's vector (200).
+        iterations: EM iterations at most (50).
+        seed: The same seed gives the same bits, for any number of threads (0).
+        pseudocount: κ per type, or ``"paper"`` (the default): 0.2 T / V.
+        settings: Other settings of the fit, such as ``FitSettings(noise="diagonal", em_horizon=5)``.
         callback: Called with a :class:`FitStep` after every iteration; return True to stop.
-        checkpoint: A folder for the state of the work, which an interrupted fit can go on from. It stays until you
-            delete it, which is safe when the model is saved.
-        resume: Go on from the checkpoint.
+        output: Write the model to this folder. Until it is written, unfinished work is kept in ``<output>.work``.
+        resume: Continue the interrupted work for ``output``. The model is the same as if it had not been interrupted.
         threads: How many; all cores by default.
         progress: True for a progress bar, or an object that shows it.
-
-    Returns:
-        The model.
     """
-    settings = FitSettings(
-        state_size=state_size, iterations=iterations, seed=seed, pseudocount=pseudocount, noise=noise, start=start,
-        ssid_horizon=ssid_horizon, em_horizon=em_horizon, ssid_output=ssid_output, ssid_covariance=ssid_covariance,
-        ssid_whitened=ssid_whitened, compression=compression, polish=polish, acceleration=acceleration,
-        tolerance=tolerance,
-    )  # fmt: skip
-    return fit_counts(
-        counts, settings, _model,
-        callback=callback, checkpoint=checkpoint, resume=resume, threads=threads, progress=progress,
-    )  # fmt: skip
+    chosen = FitSettings.joined(
+        settings, "settings", state_size=state_size, iterations=iterations, seed=seed, pseudocount=pseudocount
+    )
+    _check_output(output, resume=resume)
+    if output is None:
+        return fit_counts(counts, chosen, model_of, callback=callback, threads=threads, progress=progress)
+    return fit_to_folder(counts, output, chosen, callback=callback, resume=resume, threads=threads, progress=progress)
 
 
+@names_checked(settings={"settings": FitSettings, "text": TextSettings, "counting": CountSettings})
 def train(
     paths: PathLike | Iterable[PathLike] | None = None,
     *,
     texts: Iterable[str] | Iterable[Sequence[str]] | None = None,
-    state_size: int = 200,
-    iterations: int = 50,
-    seed: int = 0,
-    vocab_size: int = 100_000,
-    max_lag: int = 7,
-    tokenizer: Tokenizer = "words",
-    text_column: str = "text",
+    state_size: int | None = None,
+    iterations: int | None = None,
+    vocab_size: int | None = None,
+    text: TextSettings | None = None,
+    counting: CountSettings | None = None,
+    settings: FitSettings | None = None,
+    output: PathLike | None = None,
+    resume: bool = False,
     threads: int | None = None,
     progress: ProgressOption = False,
-    count_options: dict[str, Any] | None = None,
-    fit_options: dict[str, Any] | None = None,
 ) -> TextLDS:
     """Count and fit in one go.
 
@@ -174,35 +136,38 @@ def train(
         texts: As for :func:`count`.
         state_size: As for :func:`textlds.fit`.
         iterations: As for :func:`textlds.fit`.
-        seed: As for :func:`textlds.fit`.
         vocab_size: As for :func:`count`.
-        max_lag: As for :func:`count`.
-        tokenizer: As for :func:`count`.
-        text_column: As for :func:`count`.
-        threads: For counting and fitting.
+        text: As for :func:`count`.
+        counting: As for :func:`count`.
+        settings: As for :func:`textlds.fit`.
+        output: Write the model to this folder. Until it is written, unfinished work, counts included, is kept in
+            ``<output>.work``.
+        resume: Continue the interrupted work for ``output``.
+        threads: How many; all cores by default.
         progress: True for a progress bar, or an object that shows it.
-        count_options: Any other arguments of :func:`count`.
-        fit_options: Any other arguments of :func:`textlds.fit`.
     """
-    counts = count(
-        paths, texts=texts, vocab_size=vocab_size, max_lag=max_lag, tokenizer=tokenizer,
-        workers=threads, progress=progress, **{"text_column": text_column, **(count_options or {})},
-    )  # fmt: skip
-    model = fit(
-        counts, state_size=state_size, iterations=iterations, seed=seed,
-        threads=threads, progress=progress, **(fit_options or {}),
-    )  # fmt: skip
-    return model.with_tokenizer(None if isinstance(tokenizer, str) else tokenizer)
+    chosen = FitSettings.joined(settings, "settings", state_size=state_size, iterations=iterations)
+    count_settings = CountSettings.joined(counting, "counting", vocab_size=vocab_size)
+    sources = one_source(paths, texts)
+    _check_output(output, resume=resume)
+    if output is not None:
+        return train_to_folder(
+            sources, output, chosen,
+            text=text, counting=count_settings, resume=resume, threads=threads, progress=progress,
+        )  # fmt: skip
+    counts = count_corpus(sources, text=text, settings=count_settings, threads=threads, progress=progress)
+    model = fit_counts(counts, chosen, model_of, threads=threads, progress=progress)
+    return model.with_tokenizer(None if text is None else text.custom)
 
 
+@names_checked(settings={"settings": FitSettings})
 def select(
     counts: LagCounts,
     grid: Mapping[str, Sequence[Any]],
     *,
     held_out: Iterable[Text] | None = None,
     score: Callable[[TextLDS], float] | None = None,
-    settings: Mapping[str, Any] | None = None,
-    seed: int = 0,
+    settings: FitSettings | None = None,
     threads: int | None = None,
     progress: ProgressOption = False,
 ) -> Selection[TextLDS]:
@@ -210,26 +175,18 @@ def select(
 
     Args:
         counts: From :func:`textlds.count`.
-        grid: Names of arguments of :func:`textlds.fit` with the values to try, such as
+        grid: Names of :class:`FitSettings` with the values to try, such as
             ``{"state_size": [50, 100, 200], "pseudocount": [100, "paper"], "iterations": [10, 20, 50]}``.
         held_out: Texts that were not counted; their likelihood is reported for every trial.
         score: Any other measure of a model, larger is better, such as tagging accuracy on a development set. Trials
             are ranked by it, or else by the held-out likelihood, or else by the likelihood of the counts.
-        settings: Arguments of :func:`textlds.fit` that are the same for all.
-        seed: As for :func:`textlds.fit`.
+        settings: The settings that are the same for all, the seed among them.
         threads: As for :func:`textlds.fit`.
         progress: As for :func:`textlds.fit`.
     """
     return select_settings(
-        counts, grid, _model,
-        held_out=held_out, score=score, settings=settings, seed=seed, threads=threads, progress=progress,
-    )  # fmt: skip
-
-
-def _model(fitted: Fitted) -> TextLDS:
-    return TextLDS(
-        fitted.params, fitted.vocabulary, fitted.frequencies, fitted.moments,
-        lexicon=fitted.lexicon, history=fitted.history,
+        counts, grid, model_of,
+        held_out=held_out, score=score, settings=settings, threads=threads, progress=progress,
     )  # fmt: skip
 
 
@@ -243,22 +200,9 @@ def load(path: PathLike, *, tokenizer: Callable[[str], Sequence[str]] | None = N
     return TextLDS.load(path, tokenizer=tokenizer)
 
 
-def text_settings(
-    tokenizer: Tokenizer, digits: Digits, unknown: Unknown, boundaries: Boundaries, boundary_token: str | None
-) -> tuple[TextSettings, Callable[[str], Sequence[str]] | None]:
-    """Return the settings, and the custom tokeniser if there is one."""
-    name = tokenizer if isinstance(tokenizer, str) else "custom"
-    if tokenizer == "custom":
-        raise ArgumentError("tokenizer='custom': give the callable itself as tokenizer.")
-    settings = TextSettings(name, digits, unknown, boundaries, boundary_token)  # type: ignore[arg-type]  # checked there
-    return settings, None if isinstance(tokenizer, str) else tokenizer
-
-
-def given_vocabulary(vocabulary: Vocabulary | PathLike | None, settings: TextSettings) -> Vocabulary | None:
-    """Return a vocabulary that was given as such or as a file with one word a line."""
-    if vocabulary is None or isinstance(vocabulary, Vocabulary):
-        return vocabulary
-    return Vocabulary.read(vocabulary, settings)
+def _check_output(output: PathLike | None, *, resume: bool) -> None:
+    if resume and output is None:
+        raise ArgumentError("resume=True needs output, the folder whose unfinished work is to be continued.")
 
 
 def one_source(paths: Any, texts: Any) -> Any:

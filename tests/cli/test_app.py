@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import inspect
 import os
+import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 
 from cli.runs import Run, process
 from textlds import __version__, api
-from textlds.cli import _PANELS, count, fit, output, train
+from textlds.cli import _PANELS, count, fit, index, output, train
+from textlds.corpus.settings import CountSettings, IndexSettings, TextSettings
 from textlds.learn.settings import FitSettings
+from textlds.search import OccurrenceIndex
+from textlds.settings import Settings
 
 COMMANDS = [name for names in _PANELS.values() for name in names]
 
@@ -53,19 +57,51 @@ def test_the_examples_name_options_that_exist(run: Run, command: str) -> None:
                 assert not word.startswith("-") or word == "-" or word in options, f"{word} of {line!r}"
 
 
-@pytest.mark.parametrize("command", [fit.command, train.command])
-def test_every_argument_of_fit_is_an_option_with_the_same_default(command: Callable[..., None]) -> None:
+@pytest.mark.parametrize(
+    ("command", "function", "kinds"),
+    [
+        (count.command, api.count, (CountSettings, TextSettings)),
+        (fit.command, api.fit, (FitSettings,)),
+        (train.command, api.train, (FitSettings, CountSettings, TextSettings)),
+        (index.command, OccurrenceIndex.build, (IndexSettings,)),
+    ],
+)
+def test_every_setting_is_an_option_and_an_argument_of_the_function(
+    command: Callable[..., None], function: Callable[..., object], kinds: tuple[type[Settings], ...]
+) -> None:
     options = inspect.signature(command).parameters
-    for field in dataclasses.fields(FitSettings):
-        assert str(options[field.name].default) == str(field.default), field.name
+    arguments = get_type_hints(function)
+    for kind in kinds:
+        assert any(kind in get_args(hint) for hint in arguments.values()), kind
+        for name, field in kind.options().items():
+            assert str(options[name].default) == str(field.default), name
+            assert field.metadata["option"].help in options[name].annotation.__metadata__[0].help
+    assert len(inspect.signature(function).parameters) <= 12
+    of_python = {"paths", "texts", "client", "progress", "callback", "corpus", "return"}
+    assert set(arguments) - set(options) <= of_python | {"text", "counting", "settings", "reading"}
 
 
-@pytest.mark.parametrize("command", [count.command, train.command])
-def test_every_argument_of_count_is_an_option_with_the_same_default(command: Callable[..., None]) -> None:
-    options = inspect.signature(command).parameters
-    elsewhere = {"paths", "texts", "client", "progress", "vocabulary", "workers"}
-    for name, argument in inspect.signature(api.count).parameters.items():
-        assert name in elsewhere or options[name].default == argument.default, name
+def test_the_words_of_the_settings_are_those_of_the_code() -> None:
+    from textlds.lds.noise import NOISE_KINDS
+
+    assert FitSettings.options()["noise"].metadata["option"].words == NOISE_KINDS
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_option_is_broken_or_cut_off_at_80_columns(run: Run, command: str) -> None:
+    members = getattr(importlib.import_module(f"textlds.cli.{command}"), "COMMANDS", ())
+    for path in [(command,), *((command, member) for member in members)]:
+        text = run(*path, "--help", env={"COLUMNS": "80"}).stdout
+        assert "…" not in text, path
+        for line in text.splitlines():
+            assert not re.search(r"<[^<>]*\|[^<>]*$", line), f"{path}: {line}"
+
+
+def test_expert_options_are_in_a_panel_of_their_own(run: Run) -> None:
+    before, _, advanced = run("train", "--help", env={"COLUMNS": "100"}).stdout.partition("─ Advanced ─")
+    for name in ("--ssid-horizon", "--ssid-output", "--ssid-covariance", "--no-ssid-whitened", "--max-line-bytes"):
+        assert name in advanced
+        assert name not in before
 
 
 def test_version(run: Run) -> None:
@@ -235,4 +271,6 @@ def test_the_exit_codes_are_those_documented() -> None:
     page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
     listed = page.partition("| exit code |")[2].splitlines()[2:]
     codes = [int(line.split("|")[1]) for line in listed if line.startswith("|")]
-    assert codes == [output.OK, output.FAILED, output.USAGE, output.INTERRUPTED, output.PIPE_CLOSED]
+    assert codes == [
+        output.OK, output.FAILED, output.USAGE, output.INTERRUPTED, output.PIPE_CLOSED, output.TERMINATED
+    ]  # fmt: skip

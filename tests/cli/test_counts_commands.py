@@ -7,11 +7,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from counts.texts import make_text
+from counts.texts import count_corpus, make_text
 from textlds.cli import count, merge, prune, subtract
 from textlds.cli.output import guarded
 from textlds.corpus.settings import TextSettings
-from textlds.counts import LagCounts, count_corpus
+from textlds.counts import LagCounts
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def files(folder):
 
 
 def test_count_is_a_shim_over_the_function(run):
-    result = run("count a.txt b.txt -o counts --vocab-size 300 --max-lag 3 --json --workers 1 --memory 500MB")
+    result = run("count a.txt b.txt -o counts --vocab-size 300 --max-lag 3 --json --threads 1 --memory 500MB")
     facts = json.loads(result.stdout)
     assert facts["max_lag"] == 3
     counts = LagCounts.load("counts")
@@ -56,7 +56,7 @@ def test_text_options(run):
         "--boundary-token </s> --min-count 2"
     )
     expected = TextSettings("whitespace", "zero", "single", "document", "</s>")
-    assert LagCounts.load("counts") == count_corpus("a.txt", settings=expected, min_count=2)
+    assert LagCounts.load("counts") == count_corpus("a.txt", text=expected, min_count=2)
 
 
 def test_merge_and_subtract_are_exact(run):
@@ -71,7 +71,7 @@ def test_merge_and_subtract_are_exact(run):
     assert LagCounts.load("weighted").tokens == 2 * LagCounts.load("a").tokens + LagCounts.load("b").tokens / 2
     assert "as many weights" in run("merge a b -o x --weight 2", code=1).stderr
     assert "would have the count" in run("subtract a all -o x", code=1).stderr
-    assert "leave out the options" in run("count b.txt -o x --vocab all --digits zero", code=1).stderr
+    assert "Leave digits out" in run("count b.txt -o x --vocab all --digits zero", code=1).stderr
     assert not Path("x").exists()
 
 
@@ -103,7 +103,7 @@ def test_prune_says_what_was_dropped(run):
 
 
 def test_errors_are_messages(run):
-    assert "there is no file" in run("count missing.txt -o counts", code=1).stderr
+    assert "there is no file or folder" in run("count missing.txt -o counts", code=1).stderr
     Path("counts").mkdir()
     Path("counts/precious").write_text("")
     assert "exists already" in run("count a.txt -o counts", code=1).stderr
@@ -123,4 +123,6 @@ def test_interrupted_work_is_resumed(run, monkeypatch):
         run("count a.txt -o counts", code=130)
     assert "--resume" in run("count a.txt -o counts", code=1).stderr
     run("count a.txt -o counts --resume")
+    assert "finished already" in run("count a.txt -o counts --resume").stderr
+    assert sorted(path.name for path in Path().iterdir()) == ["a.txt", "b.txt", "counts"]
     assert LagCounts.load("counts") == count_corpus("a.txt")

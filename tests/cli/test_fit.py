@@ -14,8 +14,7 @@ import pytest
 
 from cli.runs import Run
 from textlds import LagCounts, load
-from textlds.cli.checkpoints import checkpoint_of
-from textlds.errors import ArgumentError
+from textlds.storage.work import LOG, PARTS, read_work
 
 SIZE = ("--state-size", "6", "--iterations", "4", "--quiet")
 # long enough to be interrupted, saved at every iteration
@@ -72,22 +71,40 @@ def test_settings_that_cannot_work_leave_nothing(run: Run, counts: Path, tmp_pat
     assert not list(tmp_path.iterdir())
 
 
-def test_an_output_without_a_name() -> None:
-    with pytest.raises(ArgumentError, match="not the name of a folder"):
-        checkpoint_of(Path())
+def test_an_output_without_a_name(run: Run, counts: Path) -> None:
+    assert "not the name of a folder" in run("fit", counts, "-o", "", *SIZE, code=1).stderr
 
 
-def test_a_folder_that_is_no_checkpoint_is_not_removed(run: Run, counts: Path, tmp_path: Path) -> None:
-    (tmp_path / "m.checkpoint").mkdir()
-    (tmp_path / "m.checkpoint" / "thesis.txt").write_text("years of work")
+def test_a_folder_that_is_no_work_of_ours_is_not_removed(run: Run, counts: Path, tmp_path: Path) -> None:
+    (tmp_path / "m.work").mkdir()
+    (tmp_path / "m.work" / "thesis.txt").write_text("years of work")
     result = run("fit", counts, "-o", tmp_path / "m", *SIZE, "--force", code=1)
     assert "thesis.txt" in result.stderr
-    assert (tmp_path / "m.checkpoint" / "thesis.txt").exists()
+    assert (tmp_path / "m.work" / "thesis.txt").exists()
 
 
-def test_resume_without_a_checkpoint_starts_anew(run: Run, counts: Path, tmp_path: Path) -> None:
+def test_a_checkpoint_of_an_older_version_is_refused(run: Run, counts: Path, tmp_path: Path) -> None:
+    (tmp_path / "m.checkpoint" / "job").mkdir(parents=True)
+    assert "older version" in run("fit", counts, "-o", tmp_path / "m", *SIZE, "--resume", code=1).stderr
+    run("fit", counts, "-o", tmp_path / "m", *SIZE, "--force")
+    assert sorted(os.listdir(tmp_path)) == ["m", "m.checkpoint"]
+
+
+def test_resume_without_unfinished_work_starts_anew(run: Run, counts: Path, tmp_path: Path) -> None:
     result = run("fit", counts, "-o", tmp_path / "m", "--state-size", 6, "--iterations", 1, "--resume")
     assert "starting from the beginning" in result.stderr
+
+
+def test_resume_of_finished_work_says_so(run: Run, counts: Path, corpus: Path, tmp_path: Path) -> None:
+    fitting = ["fit", counts, "-o", tmp_path / "m", "--state-size", 6, "--iterations", 1]
+    counting = ["count", corpus, "-o", tmp_path / "c", "--max-lag", 3]
+    training = ["train", corpus, "-o", tmp_path / "t", "--state-size", 6, "--iterations", 1]
+    for command in (fitting, counting, training):
+        run(*command)
+        assert "finished already" in run(*command, "--resume").stderr
+    assert sorted(os.listdir(tmp_path)) == ["c", "m", "t"]
+    assert "state_size: 6 there, 5 now" in run(*fitting, "--resume", "--state-size", 5, code=1).stderr
+    assert sorted(os.listdir(tmp_path)) == ["c", "m", "t"]
 
 
 def start(arguments: list[object]) -> subprocess.Popen[bytes]:
@@ -105,9 +122,10 @@ def wait_for_iterations(checkpoint: Path, n: int, child: subprocess.Popen[bytes]
     deadline = time.monotonic() + 100
     while time.monotonic() < deadline:
         try:
-            if json.loads((checkpoint / "step" / "config.json").read_text())["done"] >= n:
+            step = max((checkpoint / PARTS).glob("step.*"), key=lambda path: path.stat().st_mtime)
+            if json.loads((step / "facts.json").read_text())["done"] >= n and (checkpoint / LOG).exists():
                 return
-        except (FileNotFoundError, NotADirectoryError):
+        except (OSError, ValueError):
             pass  # not begun, or just being replaced
         assert child.poll() is None, child.communicate()[1].decode()
         time.sleep(0.002)
@@ -121,22 +139,22 @@ def uninterrupted(run: Run, counts: Path, tmp_path_factory: pytest.TempPathFacto
     return weights(path)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_fit_goes_on_to_the_same_bits(
     run: Run, counts: Path, tmp_path: Path, uninterrupted: bytes, how: signal.Signals
 ) -> None:
-    output, checkpoint = tmp_path / "m", tmp_path / "m.checkpoint"
+    output, checkpoint = tmp_path / "m", tmp_path / "m.work"
     child = start(["fit", counts, "-o", output, *LONG])
     wait_for_iterations(checkpoint, 5, child)
     child.send_signal(how)
     _, errors = child.communicate(timeout=60)
-    if how == signal.SIGINT:
-        assert child.returncode == 130
+    if how != signal.SIGKILL:
+        assert child.returncode == 128 + how
         assert b"--resume" in errors
         assert b"Traceback" not in errors
     assert not output.exists()
     done = json.loads(run("info", checkpoint, "--json").stdout)
-    assert done["kind"] == "checkpoint"
+    assert done["kind"] == "work"
     assert 4 <= done["iterations"] < 1000
 
     refused = run("fit", counts, "-o", output, *LONG, code=1).stderr
@@ -152,7 +170,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_bits(
 
 
 def test_force_throws_a_checkpoint_away(run: Run, counts: Path, tmp_path: Path) -> None:
-    checkpoint = tmp_path / "m.checkpoint"
+    checkpoint = tmp_path / "m.work"
     child = start(["fit", counts, "-o", tmp_path / "m", *LONG])
     wait_for_iterations(checkpoint, 1, child)
     child.kill()
@@ -182,22 +200,56 @@ def test_train_refuses_outputs_that_exist(run: Run, corpus: Path, counts: Path, 
     assert not list(tmp_path.iterdir())
 
 
+def test_settings_that_no_counts_can_serve_are_refused_before_counting(run: Run, corpus: Path, tmp_path: Path) -> None:
+    missing = tmp_path / "absent.txt"  # the text is looked for first, and only then the settings
+    assert "there is no file" in run("train", missing, "-o", tmp_path / "m", "--state-size", 999, code=1).stderr
+    for options, message in (
+        (["--vocab-size", 20, "--state-size", 999], "exceeds what a vocabulary of"),
+        (["--em-horizon", 9], "Count with max_lag=9"),
+        (["--ssid-horizon", 5], "Count with max_lag=9"),
+    ):
+        result = run("train", corpus, "-o", tmp_path / "m", *options, code=1)
+        assert message in result.stderr
+        assert "count: done" not in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_counts_outlive_a_fit_that_cannot_work(run: Run, corpus: Path, model: Path, tmp_path: Path) -> None:
-    run("train", corpus, "-o", tmp_path / "m", *SIZE, "--em-horizon", 9, code=1)
-    corpus_gone = tmp_path / "gone.txt"
-    assert (tmp_path / "m.checkpoint" / "counts" / "config.json").exists()
-    changed = run("train", corpus_gone, "-o", tmp_path / "m", *SIZE, "--resume", code=1).stderr
-    assert "belongs to another run (files:" in changed
-    run("train", corpus, "-o", tmp_path / "m", *SIZE, "--resume")
+    """The corpus has fewer words than the vocabulary might have had: that is known only when it is counted."""
+    wrong = ["train", corpus, "-o", tmp_path / "m", "--state-size", 999, "--quiet"]
+    assert "exceeds what a vocabulary" in run(*wrong, code=1).stderr
+    job, parts = read_work(tmp_path / "m.work")
+    assert job["task"] == "train"
+    assert parts.noted("fit") is None
+    # the next try needs neither --resume nor --force, and counts nothing again
+    result = run("train", corpus, "-o", tmp_path / "m", *SIZE[:-1])
+    assert "count: done" not in result.stderr
     assert weights(tmp_path / "m") == weights(model)
     assert os.listdir(tmp_path) == ["m"]
+    # nor is other text in the way
+    run(*wrong[:3], tmp_path / "n", *wrong[4:], code=1)
+    run("train", corpus, "-o", tmp_path / "n", *SIZE, "--max-lag", 8)
+    assert sorted(os.listdir(tmp_path)) == ["m", "n"]
+
+
+def test_two_processes_with_one_output(run: Run, counts: Path, tmp_path: Path) -> None:
+    child = start(["fit", counts, "-o", tmp_path / "m", *LONG])
+    wait_for_iterations(tmp_path / "m.work", 1, child)
+    try:
+        for options in ([], ["--resume"], ["--force"]):
+            refused = run("fit", counts, "-o", tmp_path / "m", *LONG, *options, code=1).stderr
+            assert "another process is making" in refused
+        assert child.poll() is None
+    finally:
+        child.kill()
+        child.communicate()
 
 
 @pytest.mark.parametrize("keep_counts", [False, True])
 def test_an_interrupted_train_keeps_its_iterations(
     run: Run, corpus: Path, tmp_path: Path, uninterrupted: bytes, keep_counts: bool
 ) -> None:
-    output, checkpoint = tmp_path / "m", tmp_path / "m.checkpoint"
+    output, checkpoint = tmp_path / "m", tmp_path / "m.work"
     arguments = ["train", corpus, "-o", output, *LONG, *(["--counts-output", tmp_path / "c"] if keep_counts else [])]
     child = start(arguments)
     wait_for_iterations(checkpoint, 5, child)
@@ -212,10 +264,12 @@ def test_an_interrupted_train_keeps_its_iterations(
 
 def test_train_does_not_go_on_with_a_fit(run: Run, corpus: Path, counts: Path, tmp_path: Path) -> None:
     child = start(["fit", counts, "-o", tmp_path / "m", *LONG])
-    wait_for_iterations(tmp_path / "m.checkpoint", 1, child)
+    wait_for_iterations(tmp_path / "m.work", 1, child)
     child.kill()
     child.communicate()
-    assert "belongs to `textlds fit`" in run("train", corpus, "-o", tmp_path / "m", *LONG, "--resume", code=1).stderr
+    assert (
+        "task: 'fit' then, 'train' now" in run("train", corpus, "-o", tmp_path / "m", *LONG, "--resume", code=1).stderr
+    )
 
 
 def test_select_tries_a_grid_and_writes_the_best(run: Run, counts: Path, corpus: Path, tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counts.texts import make_text, sources
+from counts.texts import count_corpus, make_text, sources
 from textlds.corpus.settings import TextSettings
-from textlds.counts import LagCounts, combine, combine_to_folder, count_corpus
+from textlds.counts import LagCounts, combine, combine_to_folder
 from textlds.errors import ArgumentError, CountsError
 
 A, B = make_text(1, 3000), make_text(2, 5000)
@@ -21,12 +21,12 @@ SETTINGS = [
 
 
 def count(*texts, **options):
-    return count_corpus(sources(*texts), **{"vocab_size": 300, "max_lag": 3, "workers": 1, **options})
+    return count_corpus(sources(*texts), **{"vocab_size": 300, "max_lag": 3, "threads": 1, **options})
 
 
 @pytest.fixture(scope="module", params=SETTINGS, ids=str)
 def three(request):
-    whole = count(A, B, settings=request.param)
+    whole = count(A, B, text=request.param)
     a, b = (count(text, vocabulary=whole.vocabulary) for text in (A, B))
     return a, b, whole
 
@@ -68,9 +68,9 @@ def test_negative_counts_are_refused(three):
 
 def test_shrinking_equals_counting_with_fewer_types():
     for text_settings in SETTINGS:
-        large = count(A, B, settings=text_settings)
+        large = count(A, B, text=text_settings)
         for vocab_size in (1, 2, 50, 299, 300):
-            assert large.shrink(vocab_size) == count(A, B, settings=text_settings, vocab_size=vocab_size)
+            assert large.shrink(vocab_size) == count(A, B, text=text_settings, vocab_size=vocab_size)
     assert large.shrink(10_000) is large
     with pytest.raises(ArgumentError, match="vocab_size"):
         large.shrink(0)
@@ -119,7 +119,7 @@ def test_union_of_vocabularies():
 def test_different_settings_and_lags_are_refused():
     a = count(A)
     with pytest.raises(CountsError, match="digits \\('num' and 'keep'\\)"):
-        a + count(B, settings=TextSettings(digits="keep"))
+        a + count(B, text=TextSettings(digits="keep"))
     with pytest.raises(CountsError, match="3 and 2 lags"):
         a + count(B, max_lag=2)
 
@@ -141,7 +141,7 @@ texts = st.lists(LINES, max_size=6)
 @given(texts, texts, st.integers(1, 3), st.sampled_from(SETTINGS))
 @settings(max_examples=40, deadline=None)
 def test_algebra_holds_for_any_text(first, second, weight, text_settings):
-    base = count("a b c the , dd", settings=text_settings)
+    base = count("a b c the , dd", text=text_settings)
     one, other = ("\n".join(lines) + "\nb c\n" for lines in (first, second))
     a, b = (count(text, vocabulary=base.vocabulary) for text in (one, other))
     both = count(one, other, vocabulary=base.vocabulary)

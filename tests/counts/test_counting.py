@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from counts.texts import make_text
+from counts.texts import count_corpus, count_to_folder, make_text
 from oracles.counting_twin import corpus_twin
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.vocabulary import Vocabulary
-from textlds.counts import LagCounts, count_corpus, count_to_folder, counting
+from textlds.counts import LagCounts, counting
 from textlds.counts.plan import make_plan, parse_memory
 from textlds.errors import ArgumentError, CorpusError, OutputExistsError
 
@@ -56,7 +57,7 @@ def parts_of(text: str, boundaries: str) -> list[list[str]]:
 @pytest.mark.parametrize("settings", ALL_BOUNDARIES, ids=lambda s: f"{s.boundaries}-{s.boundary_token}")
 def test_counts_agree_with_the_twin(corpus, settings, monkeypatch):
     monkeypatch.setattr(counting, "make_plan", small_plan(piece_bytes=3000, block_tokens=2500))
-    counts = count_corpus(corpus, vocab_size=200, max_lag=4, settings=settings, workers=2)
+    counts = count_corpus(corpus, vocab_size=200, max_lag=4, text=settings, threads=2)
     sources = [parts_of(Path(path).read_text(encoding="utf-8"), settings.boundaries) for path in corpus]
     unigrams, pairs = corpus_twin(sources, counts.vocabulary.id, 4, settings.boundary_token)
     assert counts.unigrams.tolist() == [unigrams[row] for row in range(len(counts.vocabulary))]
@@ -80,23 +81,23 @@ def small_plan(**sizes):
 
 @pytest.mark.parametrize("settings", [TextSettings(), ALL_BOUNDARIES[4]], ids=["defaults", "boundary-token"])
 def test_same_bytes_for_any_division_of_the_work(corpus, settings, tmp_path, monkeypatch):
-    options = {"vocab_size": 300, "max_lag": 5, "settings": settings}
-    count_corpus(corpus, workers=1, **options).save(tmp_path / "reference")
+    options = {"vocab_size": 300, "max_lag": 5, "text": settings}
+    count_corpus(corpus, threads=1, **options).save(tmp_path / "reference")
     reference = files(tmp_path / "reference")
     ways = [
-        {"workers": 1},
-        {"workers": 2, "piece_bytes": 1000, "held_bytes": 0, "types_bytes": 10**6},
-        {"workers": 2, "piece_bytes": 20_000, "block_tokens": 3000, "entries": 100},
-        {"workers": 1, "piece_bytes": 500, "block_tokens": 400, "held_bytes": 30_000},  # more runs than one merge takes
+        {"threads": 1},
+        {"threads": 2, "piece_bytes": 1000, "held_bytes": 0, "types_bytes": 10**6},
+        {"threads": 2, "piece_bytes": 20_000, "block_tokens": 3000, "entries": 100},
+        {"threads": 1, "piece_bytes": 500, "block_tokens": 400, "held_bytes": 30_000},  # more runs than one merge takes
     ]
     for number, way in enumerate(ways):
-        workers = way.pop("workers")
+        threads = way.pop("threads")
         monkeypatch.setattr(counting, "make_plan", small_plan(**way))
         order = corpus[number:] + corpus[:number]
-        count_to_folder(order, tmp_path / f"way{number}", workers=workers, **options)
+        count_to_folder(order, tmp_path / f"way{number}", threads=threads, **options)
         assert files(tmp_path / f"way{number}") == reference
-        assert not (tmp_path / f"way{number}.partial-work").exists()
-        count_corpus(order, workers=workers, **options).save(tmp_path / f"memory{number}")
+        assert not (tmp_path / f"way{number}.work").exists()
+        count_corpus(order, threads=threads, **options).save(tmp_path / f"memory{number}")
         assert files(tmp_path / f"memory{number}") == reference
 
 
@@ -107,14 +108,14 @@ def test_a_vocabulary_can_be_given(corpus):
     assert counts.unigrams[2] == 0
     assert counts.unigrams[3] > 0
     with pytest.raises(ArgumentError, match="made for"):
-        count_corpus(corpus, vocabulary=vocabulary, settings=TextSettings(digits="keep"))
+        count_corpus(corpus, vocabulary=vocabulary, text=TextSettings(digits="keep"))
 
 
 def test_min_count_and_custom_tokenizer():
     text = ["a b a b c a\nb d"]
     counts = count_corpus(iter(text), min_count=2, max_lag=1)
     assert counts.vocabulary.words[: counts.vocabulary.n_types] == ("a", "b")
-    custom = count_corpus(iter(text), max_lag=1, tokenizer=str.split)
+    custom = count_corpus(iter(text), max_lag=1, text=TextSettings(tokenizer=str.split))
     assert custom.settings.tokenizer == "custom"
     assert custom.unigrams.tolist()[:4] == [3, 3, 1, 1]
 
@@ -132,7 +133,7 @@ def test_token_lists_are_taken_as_they_are():
         ({"max_lag": 0}, "max_lag=0"),
         ({"max_lag": 2.5}, "max_lag=2.5"),
         ({"min_count": 0}, "min_count=0"),
-        ({"workers": 0}, "workers=0"),
+        ({"threads": 0}, "threads=0"),
         ({"memory": "much"}, "memory='much'"),
         ({"memory": "1MB"}, "at least [0-9]+MB"),
         ({"vocab_size": 10**8}, "Raise memory"),
@@ -171,14 +172,14 @@ def test_existing_output_is_refused_before_any_work(corpus, tmp_path):
 
 MEASURE = """
 import sys
-from textlds.counts import count_to_folder
+from counts.texts import count_to_folder
 
 def peak():  # not ru_maxrss, which begins with that of the parent process
     return int(dict(line.split(":", 1) for line in open("/proc/self/status"))["VmHWM"].split()[0]) * 1024
 
 count_to_folder(iter(["warm up the compiled code\\nb c"]), sys.argv[2] + "/warm", max_lag=7)
 before = peak()
-count_to_folder([sys.argv[1]], sys.argv[2] + "/counts", max_lag=7, vocab_size=20_000, memory="64MB", workers=2)
+count_to_folder([sys.argv[1]], sys.argv[2] + "/counts", max_lag=7, vocab_size=20_000, memory="64MB", threads=2)
 print(peak() - before)
 """
 
@@ -191,7 +192,8 @@ def test_peak_memory_stays_below_the_budget(tmp_path):
         for _ in range(20):
             file.write(text)  # 8 M tokens: ids and index would take 64 MB, the counts another 60
     command = [sys.executable, "-c", MEASURE, str(path), str(tmp_path)]
-    above = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    above = int(subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout)
     assert above < 64e6, f"{above / 1e6:.0f} MB above the baseline with a budget of 64 MB"
     counts = LagCounts.load(tmp_path / "counts")
     assert counts.tokens > 7_000_000

@@ -17,7 +17,7 @@ from textlds.counts.sinks import CsrSource, MemorySink
 def count(rows, n_rows, max_lag, *, first=0, **options):
     sink = MemorySink(n_rows, max_lag)
     unigrams = blocks.count_block(
-        np.asarray(rows, np.int32), first=first, n_rows=n_rows, max_lag=max_lag, sink=sink, **{"workers": 1, **options}
+        np.asarray(rows, np.int32), first=first, n_rows=n_rows, max_lag=max_lag, sink=sink, **{"threads": 1, **options}
     )
     return unigrams, sink.lags()
 
@@ -42,8 +42,8 @@ def test_orientation_is_later_by_earlier():
 
 @given(st.lists(st.integers(-1, 9), max_size=60), st.integers(1, 8), st.integers(1, 2))
 @settings(max_examples=150, deadline=None)
-def test_count_rows_agrees_with_its_twin(rows, max_lag, workers):
-    unigrams, lags = count(rows, 10, max_lag, workers=workers)
+def test_count_rows_agrees_with_its_twin(rows, max_lag, threads):
+    unigrams, lags = count(rows, 10, max_lag, threads=threads)
     for lag, expected in zip(lags, pairs_twin(rows, max_lag), strict=True):
         assert as_dict(lag) == dict(expected)
     assert dict(Counter(row for row in rows if row >= 0)) == {i: n for i, n in enumerate(unigrams.tolist()) if n}
@@ -64,14 +64,14 @@ def test_very_frequent_rows_are_counted_alike():
     rows = zipf_rows(3, 20_000, 50, stop_every=30)
     rows[rows >= 20] = 0
     assert (rows == 0).sum() >= kernels.FREQUENT
-    _, lags = count(rows, 50, 3, workers=2)
+    _, lags = count(rows, 50, 3, threads=2)
     for lag, expected in zip(lags, pairs_twin(rows.tolist(), 3), strict=True):
         assert as_dict(lag) == dict(expected)
 
 
 def test_blocks_with_context_add_up_to_the_whole():
     rows, n_rows, max_lag = zipf_rows(0, 5000, 300), 300, 5
-    unigrams, whole = count(rows, n_rows, max_lag, workers=2, entries=64)  # many ranges of rows
+    unigrams, whole = count(rows, n_rows, max_lag, threads=2, entries=64)  # many ranges of rows
     total, counted = np.zeros(n_rows, np.int64), [np.zeros((n_rows, n_rows), np.int64) for _ in whole]
     for begin in range(0, len(rows), 700):
         context = min(begin, max_lag)
@@ -117,7 +117,7 @@ def test_merge_rows_agrees_with_its_twin(terms):
     sink = MemorySink(70, 1)
     weights = [weight for _, weight in terms]
     sources = [CsrSource([csr(matrix)]) for matrix, _ in terms]
-    blocks.merge(sources, weights, max_lag=1, workers=1, sink=sink)
+    blocks.merge(sources, weights, max_lag=1, threads=1, sink=sink)
     assert as_dict(sink.lags()[0]) == sum_twin([matrix for matrix, _ in terms], weights)
 
 

@@ -6,8 +6,8 @@ import shutil
 import numpy as np
 import pytest
 
-from counts.texts import make_text
-from textlds.counts import LagCounts, count_corpus
+from counts.texts import count_corpus, make_text
+from textlds.counts import LagCounts
 from textlds.errors import ArgumentError, FormatError, OutputExistsError
 from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.folders import read_config, write_config
@@ -15,7 +15,7 @@ from textlds.storage.folders import read_config, write_config
 
 @pytest.fixture(scope="module")
 def counts():
-    return count_corpus(iter([make_text(0, 4000)]), vocab_size=500, max_lag=4, workers=1)
+    return count_corpus(iter([make_text(0, 4000)]), vocab_size=500, max_lag=4, threads=1)
 
 
 @pytest.fixture

@@ -3,19 +3,22 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from counts.texts import make_text
-from textlds.counts import LagCounts, count_to_folder, counting, pieces, stages
+from counts.texts import count_to_folder, make_text
+from textlds.counts import LagCounts, counting, pieces, stages
 from textlds.counts.plan import make_plan
-from textlds.counts.work import MANIFEST, work_folder
-from textlds.errors import ArgumentError, CountsError, OutputExistsError
+from textlds.errors import ArgumentError, FormatError, OutputExistsError
+from textlds.storage.arrays import read_arrays, write_arrays
+from textlds.storage.work import LOCK, LOG, MANIFEST, PARTS, work_folder
 
-OPTIONS = {"vocab_size": 500, "max_lag": 4, "workers": 2}
+OPTIONS = {"vocab_size": 500, "max_lag": 4, "threads": 2}
 
 # Forks a counting process, kills it after a random time, and does so again; the last one may finish. All it does is
 # made slow, so that kills fall everywhere.
@@ -37,7 +40,8 @@ def slow(module, name):
     setattr(module, name, wrapped)
 
 def count(name, **options):
-    counting.count_to_folder(corpus, name, vocab_size=500, max_lag=4, workers=2, **options)
+    settings = counting.CountSettings(vocab_size=500, max_lag=4)
+    counting.count_to_folder(corpus, name, settings=settings, threads=2, **options)
 
 pieces.DURABLE_AFTER = 0
 count(output + "-warm")
@@ -171,7 +175,7 @@ def test_what_took_no_time_is_done_again(corpus, tmp_path, small, monkeypatch):
     monkeypatch.setattr(pieces, "DURABLE_AFTER", 3600)
     output = tmp_path / "counts"
     leave_work(corpus, output)
-    assert [path.name for path in work_folder(output).iterdir()] == [MANIFEST]
+    assert not list((work_folder(output) / PARTS).iterdir())
     count_to_folder(corpus, output, resume=True, **OPTIONS)
     count_to_folder(corpus, tmp_path / "reference", **OPTIONS)
     assert files(output) == files(tmp_path / "reference")
@@ -188,13 +192,13 @@ def leave_work(corpus, output, **options):
 def test_other_options_or_text_are_refused(corpus, tmp_path, small):
     output = tmp_path / "counts"
     leave_work(corpus, output)
-    with pytest.raises(CountsError, match="max_lag was 4 and is 3"):
+    with pytest.raises(ArgumentError, match="max_lag: 4 then, 3 now"):
         count_to_folder(corpus, output, resume=True, **{**OPTIONS, "max_lag": 3})
-    with pytest.raises(CountsError, match="there were 2 and are 1"):
+    with pytest.raises(ArgumentError, match="sources: 2 then, 1 now"):
         count_to_folder(corpus[:1], output, resume=True, **OPTIONS)
     stamp = os.stat(corpus[1])
     Path(corpus[1]).write_text("something else entirely")
-    with pytest.raises(CountsError, match=r"changed: .*b\.txt"):
+    with pytest.raises(ArgumentError, match=r"changed: .*b\.txt"):
         count_to_folder(corpus, output, resume=True, **OPTIONS)
     assert stamp.st_size
     count_to_folder(corpus, output, force=True, **OPTIONS)  # begins anew
@@ -205,7 +209,7 @@ def test_workers_and_memory_may_change(corpus, tmp_path, small, monkeypatch):
     output = tmp_path / "counts"
     leave_work(corpus, output)
     monkeypatch.undo()
-    count_to_folder(corpus, output, resume=True, **{**OPTIONS, "workers": 1, "memory": "500MB"})
+    count_to_folder(corpus, output, resume=True, **{**OPTIONS, "threads": 1, "memory": "500MB"})
     count_to_folder(corpus, tmp_path / "reference", **OPTIONS)
     assert files(output) == files(tmp_path / "reference")
 
@@ -218,27 +222,36 @@ def test_an_output_is_replaced_only_with_force(corpus, tmp_path, small):
         count_to_folder(corpus, output, **OPTIONS)
     leave_work(corpus, output, force=True)
     assert files(output) == before
-    with pytest.raises(OutputExistsError, match="force"):
-        count_to_folder(corpus, output, resume=True, **OPTIONS)
-    count_to_folder(corpus, output, resume=True, force=True, **OPTIONS)
+    count_to_folder(corpus, output, resume=True, **OPTIONS)  # begun with force, and so continued
     assert LagCounts.load(output).tokens > 15_000
-
-
-def test_interrupted_while_clearing_up(corpus, tmp_path, small):
-    output = tmp_path / "counts"
-    leave_work(corpus, output)
-    count_to_folder(corpus, tmp_path / "reference", **OPTIONS)
-    os.rename(tmp_path / "reference", output)
-    count_to_folder(corpus, output, resume=True, **OPTIONS)
     assert not work_folder(output).exists()
 
 
+@pytest.mark.parametrize("force", [False, True])
+def test_interrupted_while_clearing_up(corpus, tmp_path, small, force):
+    """The result is there and so is the work: it is finished, whatever was there before."""
+    output = tmp_path / "counts"
+    if force:
+        count_to_folder(corpus[:1], output, **OPTIONS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("textlds.storage.work.Work._clear", lambda work: None)
+        count_to_folder(corpus, output, force=force, **OPTIONS)
+    assert work_folder(output).exists()
+    before = files(output)
+    with pytest.MonkeyPatch.context() as patch:
+        tokenised = counted_calls(patch, stages, "tokenize")
+        count_to_folder(corpus, output, resume=True, **OPTIONS)
+    assert not tokenised
+    assert files(output) == before
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".txt"] == ["counts"]
+
+
 def test_only_files_can_be_resumed(tmp_path):
-    with pytest.raises(ArgumentError, match="only files"):
+    with pytest.raises(ArgumentError, match="cannot be read a second time"):
         count_to_folder(iter(["a b"]), tmp_path / "counts", resume=True)
 
 
-def test_work_that_nobody_can_go_on_with_is_removed(tmp_path, monkeypatch):
+def test_work_that_nobody_can_resume_is_removed(tmp_path):
     output = tmp_path / "counts"
     with pytest.MonkeyPatch.context() as patch:
         interrupt(patch, counting, "learn_vocabulary", 0)
@@ -247,8 +260,7 @@ def test_work_that_nobody_can_go_on_with_is_removed(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
     with pytest.MonkeyPatch.context() as patch:  # as after a kill
         interrupt(patch, counting, "learn_vocabulary", 0)
-        patch.setattr("textlds.counts.work.Work.clear", lambda work: work.folder.mkdir(exist_ok=True) or None)
-        patch.setattr(Path, "mkdir", lambda *arguments, **options: os.makedirs(arguments[0], exist_ok=True))
+        patch.setattr("textlds.storage.work.Work._clear", lambda work: None)
         with pytest.raises(Interruption):
             count_to_folder(iter(["a b"]), output)
     assert work_folder(output).exists()
@@ -256,8 +268,115 @@ def test_work_that_nobody_can_go_on_with_is_removed(tmp_path, monkeypatch):
     assert not work_folder(output).exists()
 
 
-def test_resume_without_earlier_work_begins_it(corpus, tmp_path):
+def test_resume_without_earlier_work_begins_it_and_finished_work_is_finished(corpus, tmp_path):
     count_to_folder(corpus, tmp_path / "counts", resume=True, **OPTIONS)
-    assert LagCounts.load(tmp_path / "counts").max_lag == 4
-    with pytest.raises(OutputExistsError):
-        count_to_folder(corpus, tmp_path / "counts", resume=True, **OPTIONS)
+    before = files(tmp_path / "counts")
+    count_to_folder(corpus, tmp_path / "counts", resume=True, **OPTIONS)
+    assert files(tmp_path / "counts") == before
+    with pytest.raises(ArgumentError, match=r"finished counts with other settings .max_lag: 4 there, 3 now"):
+        count_to_folder(corpus, tmp_path / "counts", resume=True, **OPTIONS | {"max_lag": 3})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.txt", "counts"]
+
+
+# Damage
+
+
+def unfinished(corpus, output):
+    """Leave the work of a count that was interrupted when all its runs were there."""
+    with pytest.MonkeyPatch.context() as patch:
+        interrupt(patch, stages, "merge", 0)
+        with pytest.raises(Interruption):
+            count_to_folder(corpus, output, **OPTIONS)
+
+
+def truncated(data):
+    return data[: len(data) // 2]
+
+
+def shorter_by_one(data):
+    return data[:-1]
+
+
+def flipped(data):
+    middle = len(data) * 2 // 3
+    return data[:middle] + bytes([data[middle] ^ 0x10]) + data[middle + 1 :]
+
+
+def zeros(data):
+    return bytes(len(data))
+
+
+@pytest.mark.parametrize("damage", [truncated, shorter_by_one, flipped, zeros, None])
+def test_damaged_parts_are_made_again(corpus, tmp_path, small, damage):
+    """Every file of the work folder in turn: the right bytes, or a clear error for the manifest alone."""
+    count_to_folder(corpus, tmp_path / "reference", **OPTIONS)
+    reference = files(tmp_path / "reference")
+    output = tmp_path / "counts"
+    unfinished(corpus, output)
+    saved = tmp_path / "saved"
+    shutil.copytree(work_folder(output), saved)
+    victims = [path.relative_to(saved) for path in sorted(saved.rglob("*")) if path.is_file()]
+    assert {path.name for path in victims} >= {MANIFEST, LOG, LOCK, "run.safetensors", "lag01-values.safetensors"}
+    assert len(victims) > 40
+    own = [path for path in victims if path.parent == Path()]
+    some = {*own, *victims[[truncated, flipped, shorter_by_one, zeros, None].index(damage) :: 5]}  # each of them once
+    for victim in sorted(some):
+        shutil.rmtree(work_folder(output), ignore_errors=True)
+        shutil.rmtree(output, ignore_errors=True)
+        shutil.copytree(saved, work_folder(output))
+        path = work_folder(output) / victim
+        data = path.read_bytes()
+        if damage is None:
+            path.unlink()
+        elif data:
+            path.write_bytes(damage(data))
+        if victim.name == MANIFEST and damage is not None:
+            with pytest.raises(FormatError, match=r"manifest\.json is damaged .* Start anew with --force"):
+                count_to_folder(corpus, output, resume=True, **OPTIONS)
+            count_to_folder(corpus, output, force=True, **OPTIONS)
+        else:
+            count_to_folder(corpus, output, resume=True, **OPTIONS)
+        assert files(output) == reference, victim
+        assert not work_folder(output).exists()
+
+
+def test_numbers_that_no_sum_protects_reach_no_compiled_code(corpus, tmp_path, small, monkeypatch):
+    """A forged piece and a forged run, with the right sums."""
+    from textlds.storage import parts
+
+    monkeypatch.setattr(parts, "_sums", lambda path: {})
+    output = tmp_path / "counts"
+    unfinished(corpus, output)
+    piece = next((work_folder(output) / PARTS).glob("piece-000003.*"))
+    arrays = {name: np.array(array) for name, array in read_arrays(piece).items()}
+    for name, value in [("ids", 10**9), ("ids", -5), ("offsets", 10**12), ("counts", -1)]:
+        changed = {key: array.copy() for key, array in arrays.items()}
+        changed[name][1] = value
+        write_arrays(piece, changed)
+        with pytest.raises(FormatError, match="is not a piece of text"):
+            count_to_folder(corpus, output, resume=True, **OPTIONS)
+    write_arrays(piece, arrays)
+    run = next((work_folder(output) / PARTS).glob("run-00001.*"))
+    for path, name in ((run / "lag02-columns.safetensors", "columns"), (run / "run.safetensors", "pointers")):
+        data = path.read_bytes()
+        arrays = {key: np.array(array) for key, array in read_arrays(path).items()}
+        arrays[name].reshape(-1)[len(arrays[name].reshape(-1)) // 2] = 10**9
+        if name == "columns":
+            path.write_bytes(data[:128] + arrays[name].tobytes())
+        else:
+            write_arrays(path, arrays)
+        with pytest.raises(FormatError, match=r"out of range|never fall"):
+            count_to_folder(corpus, output, resume=True, **OPTIONS)
+        path.write_bytes(data)
+    count_to_folder(corpus, output, resume=True, **OPTIONS)
+
+
+def test_work_of_an_older_version_is_refused(corpus, tmp_path):
+    old = tmp_path / "counts.partial-work"
+    old.mkdir()
+    (old / "manifest.json").write_text("{}")
+    for resume in (False, True):
+        with pytest.raises(OutputExistsError, match=r"older version of textlds.* --force"):
+            count_to_folder(corpus, tmp_path / "counts", resume=resume, **OPTIONS)
+    count_to_folder(corpus, tmp_path / "counts", force=True, **OPTIONS)
+    assert old.exists()

@@ -5,10 +5,26 @@ from __future__ import annotations
 import numpy as np
 
 from textlds.corpus.reading.records import IterableSource
-from textlds.corpus.reading.sources import ReadingOptions, Source
+from textlds.corpus.reading.sources import Source
+from textlds.corpus.settings import CountSettings, ReadSettings
+from textlds.counts import counting
 
 STEMS = "the of and a to in is was he for it with as his on be at by i this had not are but from or have an they which"
 CLITICS = [".", ",", "n't", "'s", "(", ")", "1984", "3.14", "U.S."]
+
+
+def flat(options: dict) -> dict:
+    """Put the options of counting that are given one by one into their settings."""
+    own = {name: options.pop(name) for name in CountSettings.options() if name in options}
+    return {"settings": CountSettings(**own), **options}
+
+
+def count_corpus(sources, **options):
+    return counting.count_corpus(sources, **flat(options))
+
+
+def count_to_folder(sources, output, **options):
+    counting.count_to_folder(sources, output, **flat(options))
 
 
 def words(seed: int, n_types: int) -> list[str]:
@@ -38,4 +54,4 @@ def make_text(seed: int, n_tokens: int, n_types: int = 2000, blank_every: int = 
 
 def sources(*texts: str) -> list[Source]:
     """Each text a source of its own, as if it were a file."""
-    return [IterableSource([text], ReadingOptions()) for text in texts]
+    return [IterableSource([text], ReadSettings()) for text in texts]

@@ -3,10 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.worlds import counts_of, markov_sentence, random_model, rows_of
+from model.worlds import counts_of, fit, markov_sentence, random_model, rows_of
 from oracles import gaussian
 from oracles.synthetic import KINDS
-from textlds.api import fit
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError
 from textlds.inference.scoring import Scores, TokenScores

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from counts.texts import make_text
-from textlds.corpus.settings import TextSettings
-from textlds.counts import LagCounts, count_corpus
+from counts.texts import count_corpus, flat, make_text
+from textlds.corpus.settings import CountSettings, TextSettings
+from textlds.counts import LagCounts
 from textlds.errors import ArgumentError, CorpusError, CorpusNotFoundError
 from textlds.integrations.dask import connect, count_on_cluster, cut
 
@@ -55,10 +56,10 @@ def files(counts, folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: f"{s.boundaries}-{s.boundary_token}")
 def test_the_same_bytes_as_one_thread(client, corpus, settings, tmp_path):
-    options = {"vocab_size": 400, "max_lag": 5, "settings": settings}
-    alone = count_corpus(corpus, workers=1, **options)
+    options = {"vocab_size": 400, "max_lag": 5, "text": settings}
+    alone = count_corpus(corpus, threads=1, **options)
     for piece_bytes in (1 << 26, 20_000, 3_001):
-        together = count_on_cluster(client, corpus, piece_bytes=piece_bytes, **options)
+        together = count_on_cluster(client, corpus, piece_bytes=piece_bytes, **flat(dict(options)))
         assert together == alone
     assert files(together, tmp_path / "together") == files(alone, tmp_path / "alone")
 
@@ -85,16 +86,18 @@ class Killer:
 
 @pytest.mark.parametrize("stages", [["tokenise"], ["count"], ["tokenise", "count"]], ids=str)
 def test_a_worker_that_dies_costs_only_its_pieces(client, corpus, stages):
-    options = {"vocab_size": 400, "max_lag": 4, "settings": SETTINGS[1]}
+    options = {"vocab_size": 400, "max_lag": 4, "text": SETTINGS[1]}
     killer = Killer(client, stages)
-    counts = count_on_cluster(client, corpus, piece_bytes=8_000, progress=killer, **options)
+    counts = count_on_cluster(client, corpus, piece_bytes=8_000, progress=killer, **flat(dict(options)))
     assert len(killer.killed) == len(stages)
-    assert counts == count_corpus(corpus, workers=1, **options)
+    assert counts == count_corpus(corpus, threads=1, **options)
 
 
 def test_a_vocabulary_can_be_given(client, corpus):
     vocabulary = count_corpus(corpus[:1], vocab_size=50).vocabulary
-    counts = count_on_cluster(client, corpus[1:], vocabulary=vocabulary, max_lag=2, piece_bytes=30_000)
+    counts = count_on_cluster(
+        client, corpus[1:], settings=CountSettings(vocabulary=vocabulary, max_lag=2), piece_bytes=30_000
+    )
     assert counts == count_corpus(corpus[1:], vocabulary=vocabulary, max_lag=2)
 
 
@@ -131,12 +134,12 @@ def test_pieces_cover_the_text_once(corpus):
 
 
 def test_from_the_command_line(client, corpus, tmp_path):
-    from textlds.cli.count import count_files
+    from textlds.cli import build_app
 
-    count_files(
-        corpus, tmp_path / "counts", settings=TextSettings(), vocab=None, scheduler=client.scheduler.address,
-        workers=None, resume=False, force=False, options={"vocab_size": 300, "max_lag": 2},
-    )  # fmt: skip
+    output = tmp_path / "counts"
+    options = ["--scheduler", client.scheduler.address, "--vocab-size", "300", "--max-lag", "2", "-q"]
+    result = CliRunner().invoke(build_app(), ["count", *corpus, "-o", str(output), *options])
+    assert result.exit_code == 0, result.output
     assert LagCounts.load(tmp_path / "counts") == count_corpus(corpus, vocab_size=300, max_lag=2)
 
 

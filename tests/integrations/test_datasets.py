@@ -9,6 +9,7 @@ import pytest
 
 import textlds
 from counts.texts import make_text
+from textlds import CountSettings
 from textlds.errors import ArgumentError, CorpusError
 
 datasets = pytest.importorskip("datasets")
@@ -47,18 +48,18 @@ def wanted():
     ids=["on disk", "iterable", "formatted", "column", "column of an iterable", "generator"],
 )
 def test_a_data_set_is_a_corpus(data, form, wanted):
-    assert textlds.count(form(data), text_column="body") == wanted
-    assert textlds.count(texts=form(data), text_column="body") == wanted
+    assert textlds.count(form(data), counting=CountSettings(text_column="body")) == wanted
+    assert textlds.count(texts=form(data), counting=CountSettings(text_column="body")) == wanted
 
 
 def test_token_lists(data):
     tokens = [text.split() for text in TEXTS]
     given = datasets.Dataset.from_dict({"words": tokens})
-    assert textlds.count(given, text_column="words") == textlds.count(texts=tokens)
+    assert textlds.count(given, counting=CountSettings(text_column="words")) == textlds.count(texts=tokens)
 
 
 def test_training(data):
-    model = textlds.train(data, text_column="body", state_size=3, iterations=2)
+    model = textlds.train(data, counting=CountSettings(text_column="body"), state_size=3, iterations=2)
     same = textlds.train(texts=TEXTS, state_size=3, iterations=2)
     assert model.history.log_likelihood == same.history.log_likelihood
 
@@ -77,7 +78,7 @@ def test_a_stream_is_not_held():
     def peak(n):
         stream = datasets.IterableDataset.from_generator(lambda: ({"text": f"{i} {line}"} for i in range(n)))
         tracemalloc.start()
-        textlds.count(stream, memory="100MB", vocab_size=1000, workers=1)
+        textlds.count(stream, counting=CountSettings(memory="100MB"), vocab_size=1000, threads=1)
         found = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return found
@@ -86,7 +87,7 @@ def test_a_stream_is_not_held():
 
 
 def test_mappings_are_records(wanted):
-    assert textlds.count(texts=({"body": text} for text in TEXTS), text_column="body") == wanted
+    assert textlds.count(texts=({"body": text} for text in TEXTS), counting=CountSettings(text_column="body")) == wanted
     with pytest.raises(CorpusError, match=re.escape("item 0 of the iterable has no 'text'; it has 'body'")):
         textlds.count(texts=[{"body": "a b"}])
 
@@ -100,4 +101,4 @@ def test_faults(data):
     with pytest.raises(ArgumentError, match="has the splits 'train', 'test'; give one"):
         textlds.count(datasets.DatasetDict({"train": data, "test": data}))
     with pytest.raises(ArgumentError, match="neither a string nor a list of strings"):
-        textlds.count(data, text_column="stars")
+        textlds.count(data, counting=CountSettings(text_column="stars"))

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from integrations.limits import files_up_to
-from model.worlds import counts_of, markov_sentence, random_model
-from textlds.api import fit
+from model.worlds import counts_of, fit, markov_sentence, random_model
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, FormatError, MissingExtraError, OutputExistsError
 from textlds.integrations.gensim import FORMATS, keyed_vectors, save_vectors

@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 from integrations.hub import Repository, running_hub, use_hub
-from model.worlds import counts_of, markov_sentence, random_model
+from model.worlds import counts_of, fit, markov_sentence, random_model
 from textlds import TextLDS
-from textlds.api import fit
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, FormatError, HubError, MissingExtraError, TextLDSError
 from textlds.integrations.card import model_card

@@ -18,9 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from model.worlds import CLASSES, SETTINGS, class_of, counts_of, grammar_text, names, random_model
+from model.worlds import CLASSES, SETTINGS, class_of, counts_of, fit, grammar_text, names, random_model
 from textlds import TextLDS
-from textlds.api import fit
 from textlds.errors import ArgumentError, FormatError, MissingExtraError
 from textlds.integrations.sklearn import TextLDSVectorizer, TokenClassifier, TokenEmbedder
 from textlds.model.loading import open_model

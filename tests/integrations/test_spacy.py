@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from integrations.limits import files_up_to
-from model.worlds import CLASSES, counts_of, grammar_text, names, random_model
-from textlds.api import fit
+from model.worlds import CLASSES, counts_of, fit, grammar_text, names, random_model
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, FormatError, MissingExtraError, OutputExistsError
 from textlds.model.static import word_vectors

@@ -10,10 +10,9 @@ import sys
 import numpy as np
 import pytest
 
-from model.worlds import counts_of, grammar_text, random_model
+from model.worlds import counts_of, fit, grammar_text, random_model
 from oracles import gaussian
 from oracles.synthetic import KINDS
-from textlds.api import fit
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError, MissingExtraError

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from language.worlds import V, chain, chain_bits, chain_counts, chain_model
-from model.worlds import SETTINGS, counts_of, grammar_text, random_model
-from textlds.api import fit
+from model.worlds import SETTINGS, counts_of, fit, grammar_text, random_model
 from textlds.errors import ArgumentError, CorpusError, FormatError
 from textlds.language.language import smoothed_unigram
 from textlds.language.results import NextWord, Perplexity

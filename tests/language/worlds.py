@@ -6,9 +6,8 @@ import itertools
 
 import numpy as np
 
-from model.worlds import SETTINGS, counts_of, names
+from model.worlds import SETTINGS, counts_of, fit, names
 from oracles.synthetic import markov_kernel
-from textlds.api import fit
 from textlds.language.contexts import NONE, Contexts
 
 V = 30

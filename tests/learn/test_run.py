@@ -6,9 +6,8 @@ import itertools
 import numpy as np
 import pytest
 
-from model.worlds import CLASSES, SETTINGS, counts_of, grammar_text, markov_sentence
+from model.worlds import CLASSES, SETTINGS, counts_of, fit, grammar_text, markov_sentence
 from oracles.synthetic import KINDS
-from textlds.api import fit
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, CountsError, RankError
 from textlds.learn.em import em_steps, evaluate
@@ -315,26 +314,27 @@ def test_progress_is_reported_phase_by_phase(counts):
         ({"iterations": -1}, "iterations=-1 must be"),
         ({"seed": -1}, "seed=-1 must be"),
         ({"seed": None}, "seed=None must be"),
+        ({"seed": True}, "seed=True must be"),
         ({"em_horizon": 0}, "em_horizon=0 must be"),
         ({"em_horizon": 8}, "em_horizon=8 is not between 1 and 7, the largest lag in the counts. Count with max_lag=8"),
         ({"ssid_horizon": 5}, "needs lags up to 9, but the counts hold 7. Count with max_lag=9, or set ssid_horizon=4"),
-        ({"ssid_horizon": 1}, "ssid_horizon=1: subspace identification needs at least 2"),
+        ({"ssid_horizon": 1}, "ssid_horizon=1 must be a whole number of at least 2"),
         ({"polish": -1}, "polish=-1 must be"),
         ({"noise": "pink"}, "noise='pink' is not one of 'full', 'diagonal', 'spherical', 'bohning'"),
         ({"start": "cold"}, "start='cold' is not one of 'subspace', 'random'"),
         ({"ssid_output": "last"}, "ssid_output='last' is not one of"),
         ({"ssid_covariance": "none"}, "ssid_covariance='none' is not one of"),
-        ({"tolerance": -0.1}, r"tolerance=-0\.1 must be 0 or more"),
+        ({"tolerance": -0.1}, r"tolerance=-0\.1 must be a number of at least 0"),
         ({"tolerance": float("nan")}, "tolerance=nan must be"),
         ({"tolerance": "small"}, "tolerance='small' must be"),
-        ({"compression": "lots"}, "compression='lots' must be 'auto', 'none', or a whole number"),
+        ({"compression": "lots"}, "compression='lots' must be 'auto' or 'none' or a whole number"),
         ({"compression": 3}, "compression=3 must be .* at least state_size=4"),
         ({"compression": 10.5}, r"compression=10\.5 must be"),
-        ({"pseudocount": -1}, "pseudocount=-1 must be a number of 0 or more, or 'paper'"),
+        ({"pseudocount": -1}, "pseudocount=-1 must be 'paper' or a number of at least 0"),
         ({"pseudocount": float("nan")}, "pseudocount=nan must be"),
         ({"pseudocount": "auto"}, "pseudocount='auto' must be"),
         ({"threads": 0}, "threads=0 must be"),
-        ({"resume": True}, "resume=True needs checkpoint"),
+        ({"resume": True}, "resume=True needs output"),
         ({"noise": "diagonal", "compression": 20}, "cannot be combined with compression"),
         ({"ssid_whitened": False, "compression": 20}, "needs the full space: set compression='none'"),
     ],

@@ -6,6 +6,7 @@ import pytest
 import textlds
 from model.worlds import counts_of, grammar_text
 from textlds.errors import ArgumentError
+from textlds.learn.settings import FitSettings
 
 
 @pytest.fixture(scope="module")
@@ -16,12 +17,12 @@ def counts():
 def test_trials_are_the_fits_they_name(counts):
     grid = {"state_size": [2, 4], "iterations": [3, 6]}
     held_out = [grammar_text(1, 300)]
-    found = textlds.select(counts, grid, held_out=held_out, seed=5)
+    found = textlds.select(counts, grid, held_out=held_out, settings=FitSettings(seed=5))
     assert len(found.trials) == 4
     merits = [trial.held_out for trial in found.trials]
     assert merits == sorted(merits, reverse=True)
     for trial in found.trials:
-        model = textlds.fit(counts, seed=5, **trial.settings)
+        model = textlds.fit(counts, settings=FitSettings(seed=5, **trial.settings))
         assert trial.log_likelihood == model.history.log_likelihood[-1]
         assert trial.held_out == pytest.approx(float(model.log_likelihood(held_out)), rel=1e-12)
     assert found.model.state_size == found.best.settings["state_size"]
@@ -35,7 +36,7 @@ def test_the_score_decides(counts):
 
 
 def test_settings_that_are_the_same_for_all(counts):
-    found = textlds.select(counts, {"iterations": [1, 2]}, settings={"state_size": 3, "noise": "spherical"})
+    found = textlds.select(counts, {"iterations": [1, 2]}, settings=FitSettings(state_size=3, noise="spherical"))
     assert found.model.state_size == 3
     assert found.model.params.noise.kind == "spherical"
     assert found.model.history.settings["iterations"] == found.best.settings["iterations"]
@@ -44,14 +45,14 @@ def test_settings_that_are_the_same_for_all(counts):
 def test_trials_on_a_shared_sketch_can_be_made_again(counts):
     grid = {"state_size": [2, 4], "compression": ["auto", 10], "iterations": [2]}
     for trial in textlds.select(counts, grid).trials:
-        again = textlds.fit(counts, **trial.settings)
+        again = textlds.fit(counts, settings=FitSettings(**trial.settings))
         assert trial.log_likelihood == again.history.log_likelihood[-1]
 
 
 def test_the_best_model_is_the_fit_of_its_settings(counts):
     grid = {"state_size": [2, 4], "pseudocount": [1.0, 5.0], "compression": [10], "iterations": [2]}
     found = textlds.select(counts, grid, score=lambda m: float(np.abs(m.params.A).sum()))
-    again = textlds.fit(counts, **found.best.settings)
+    again = textlds.fit(counts, settings=FitSettings(**found.best.settings))
     assert found.model.lexicon.profiles.tobytes() == again.lexicon.profiles.tobytes()
     assert found.model.params.C.tobytes() == again.params.C.tobytes()
 
@@ -77,13 +78,13 @@ def test_a_sketch_is_made_once_for_each_pseudocount(counts, monkeypatch):
 @pytest.mark.parametrize(
     ("grid", "message"),
     [
-        ({"state": [1]}, "not a setting to choose"),
+        ({"statesize": [1]}, r"has no 'statesize'\. Did you mean 'state_size'\?"),
         ({"state_size": 5}, "give a list"),
         ({"state_size": []}, "give a list"),
         ({"noise": "full"}, "give a list"),
         ({"pseudocount": [1, 2]}, "Give a score"),
         ({"state_size": [0]}, "at least 1"),
-        ({"tolerance": [0.1]}, "not a setting to choose"),
+        ({"tolerance": [0.1]}, "the grid has no 'tolerance'. There are: acceleration"),
         ({"iterations": [1, "x"]}, "whole number"),
         ({"ssid_whitened": ["false"]}, "True or False"),
     ],
@@ -91,3 +92,10 @@ def test_a_sketch_is_made_once_for_each_pseudocount(counts, monkeypatch):
 def test_grids_that_make_no_sense(counts, grid, message):
     with pytest.raises(ArgumentError, match=message):
         textlds.select(counts, grid)
+
+
+def test_settings_that_a_search_cannot_have(counts):
+    with pytest.raises(ArgumentError, match="neither polish nor tolerance"):
+        textlds.select(counts, {"iterations": [1]}, settings=FitSettings(polish=2))
+    with pytest.raises(ArgumentError, match=r"give it as settings=FitSettings\(seed=\.\.\.\)"):
+        textlds.select(counts, {"iterations": [1]}, seed=3)

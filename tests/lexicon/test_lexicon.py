@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import textlds
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.vocabulary import Vocabulary
+from textlds.learn.settings import FitSettings
 from textlds.lexicon.profiles import word_profiles
 from textlds.lexicon.spelling import fit_spelling
 from textlds.linalg.sparse import SparseMatrix
@@ -25,7 +26,7 @@ def counts():
         return str(rng.choice(STEMS)) + ending
 
     texts = [["the", word("er"), word("ed"), "the", word("y"), word("er"), "."] for _ in range(8000)]
-    return textlds.count(texts=texts, vocab_size=500, tokenizer="whitespace")
+    return textlds.count(texts=texts, vocab_size=500, text=TextSettings(tokenizer="whitespace"))
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def test_it_is_made_of_neighbours_and_of_how_often_words_occur(counts, model):
     assert model.lexicon.profiles.tobytes() == profiles.tobytes()
     spelling = fit_spelling(counts.vocabulary.words[:known], counts.unigrams[:known], profiles, threads=1)
     assert model.lexicon.spelling.tobytes() == spelling.tobytes()
-    chosen = textlds.select(counts, {"iterations": [2]}, settings={"state_size": 5}, seed=3).model
+    chosen = textlds.select(counts, {"iterations": [2]}, settings=FitSettings(state_size=5, seed=3)).model
     assert chosen.lexicon.profiles.tobytes() == profiles.tobytes()
     assert chosen.lexicon.spelling.tobytes() == spelling.tobytes()
 
@@ -83,7 +84,7 @@ def test_what_cannot_be_fitted_is_refused_before_the_lexicon_is_made(counts, mon
     with pytest.raises(textlds.errors.TextLDSError, match="state_size"):
         textlds.fit(counts, state_size=len(counts.vocabulary), iterations=1)
     with pytest.raises(textlds.errors.TextLDSError, match="lags"):
-        textlds.fit(counts, state_size=3, ssid_horizon=6)
+        textlds.fit(counts, state_size=3, settings=FitSettings(ssid_horizon=6))
 
 
 def test_a_vocabulary_of_words_that_were_never_seen():

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.worlds import CLASSES, SETTINGS, class_of, counts_of, grammar_text, model_of, random_model
+from model.worlds import CLASSES, SETTINGS, class_of, counts_of, fit, grammar_text, model_of, random_model
 from oracles.synthetic import random_lds
-from textlds.api import fit
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, UnknownWordError
 

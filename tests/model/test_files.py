@@ -8,9 +8,8 @@ import shutil
 import numpy as np
 import pytest
 
-from model.worlds import counts_of, markov_sentence, random_model
+from model.worlds import counts_of, fit, markov_sentence, random_model
 from oracles.synthetic import KINDS
-from textlds.api import fit
 from textlds.corpus.settings import TextSettings
 from textlds.errors import FormatError, OutputExistsError
 from textlds.learn.history import History

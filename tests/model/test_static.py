@@ -7,9 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from model.worlds import counts_of, markov_sentence, random_model
+from model.worlds import counts_of, fit, markov_sentence, random_model
 from oracles.synthetic import KINDS
-from textlds.api import fit
 from textlds.errors import ArgumentError
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.model.static import word_vectors

@@ -10,15 +10,23 @@ import itertools
 import numpy as np
 import scipy.sparse as sp
 
+import textlds
 from oracles.synthetic import markov_text, random_lds
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts.lagcounts import LagCounts
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.lds.steady import steady_state
+from textlds.learn.settings import FitSettings
 from textlds.model.textlds import TextLDS
 
 SETTINGS = TextSettings(tokenizer="whitespace", unknown="single")
+
+
+def fit(counts, **options):
+    """Fit with settings given one by one."""
+    own = {name: options.pop(name) for name in FitSettings.options() if name in options}
+    return textlds.fit(counts, settings=FitSettings(**own), **options)
 
 
 def names(n):

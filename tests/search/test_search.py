@@ -16,8 +16,7 @@ import pytest
 
 from counts.texts import make_text
 from integrations.limits import files_up_to
-from model.worlds import counts_of, grammar_text, random_model
-from textlds.api import fit
+from model.worlds import counts_of, fit, grammar_text, random_model
 from textlds.corpus.reading import texts
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.tokens.types import TypeTable
@@ -29,7 +28,7 @@ from textlds.errors import (
     OutputExistsError,
     UnknownWordError,
 )
-from textlds.search import OccurrenceIndex, building, vectors
+from textlds.search import IndexSettings, OccurrenceIndex, building, vectors
 from textlds.search.sampling import NONE, Plan, select
 from textlds.search.senses import TOPIC, SenseSpace, reweighted
 from textlds.search.texts import TextReader, TextWriter
@@ -54,7 +53,7 @@ def corpus(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def index(corpus, tmp_path_factory):
-    return OccurrenceIndex.build(MODEL, [corpus], tmp_path_factory.mktemp("index") / "index", per_word=None)
+    return OccurrenceIndex.build(MODEL, [corpus], tmp_path_factory.mktemp("index") / "index", per_word="all")
 
 
 def slow_senses(model, text):
@@ -204,7 +203,7 @@ def test_the_same_word_is_compared_exactly(index, rows, topic):
 def test_any_word_is_found(rows, corpus, tmp_path, monkeypatch, cells):
     if cells == "some":
         monkeypatch.setattr(vectors, "_FLAT", 500)
-    index = OccurrenceIndex.build(MODEL, corpus, tmp_path / "i", per_word=None)
+    index = OccurrenceIndex.build(MODEL, corpus, tmp_path / "i", per_word="all")
     config = json.loads((tmp_path / "i" / "config.json").read_text())
     assert (config["vectors"]["cells"] > 0) == (cells == "some")
     lettered = [row for row in rows if any(c.isalpha() for c in row[0]) and row[0] != "NUM"]
@@ -337,7 +336,7 @@ def test_the_same_seed_and_any_threads_give_the_same(corpus, tmp_path):
 
     one = occurrences("a", threads=1)
     assert one == occurrences("b", threads=2)
-    assert one != occurrences("c", seed=1)
+    assert one != occurrences("c", settings=IndexSettings(seed=1))
 
 
 def test_a_build_that_fails_leaves_what_was_there(corpus, tmp_path):
@@ -347,7 +346,7 @@ def test_a_build_that_fails_leaves_what_was_there(corpus, tmp_path):
     # the vectors are the largest file: in scratch as float16, at last as bytes
     for limit in (2_000, 60_000, 330_000):
         with pytest.raises(OSError), files_up_to(limit):
-            OccurrenceIndex.build(MODEL, iter(big.split("\n")), tmp_path / "i", per_word=None, force=True)
+            OccurrenceIndex.build(MODEL, iter(big.split("\n")), tmp_path / "i", per_word="all", force=True)
     assert os.listdir(tmp_path) == ["i"]
     assert {path.name: path.read_bytes() for path in (tmp_path / "i").iterdir() if path.is_file()} == before
 
@@ -358,6 +357,50 @@ def test_a_build_that_fails_leaves_what_was_there(corpus, tmp_path):
     with pytest.raises(ValueError, match="gone"):
         OccurrenceIndex.build(MODEL, broken(), tmp_path / "j")
     assert os.listdir(tmp_path) == ["i"]
+
+
+class Interruption(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("stage", ["_embed", "write_vectors", "write_config"])
+def test_interrupted_work_is_resumed_and_damaged_parts_are_made_again(corpus, tmp_path, monkeypatch, stage):
+    def files(folder):
+        return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+    def interrupt(*_, **__):
+        raise Interruption
+
+    options = {"per_word": 5, "threads": 1}
+    OccurrenceIndex.build(MODEL, corpus, tmp_path / "whole", **options)
+    with monkeypatch.context() as patch:
+        patch.setattr(building, stage, interrupt)
+        with pytest.raises(Interruption):
+            OccurrenceIndex.build(MODEL, corpus, tmp_path / "i", **options)
+    assert not (tmp_path / "i").exists()
+    with pytest.raises(OutputExistsError, match="unfinished work"):
+        OccurrenceIndex.build(MODEL, corpus, tmp_path / "i", **options)
+    with pytest.raises(ArgumentError, match="belongs to another job"):
+        OccurrenceIndex.build(MODEL, corpus, tmp_path / "i", resume=True, per_word=6)
+    saved = tmp_path / "saved"
+    shutil.copytree(tmp_path / "i.work", saved)
+    with monkeypatch.context() as patch:
+        patch.setattr(building, "_read", lambda *_, **__: pytest.fail("it was read"))
+        OccurrenceIndex.build(MODEL, corpus, tmp_path / "i", resume=True, **options)
+    assert files(tmp_path / "i") == files(tmp_path / "whole")
+    victims = [path.relative_to(saved) for path in (saved / "parts").rglob("*") if path.is_file()]
+    assert len(victims) >= 3
+    for number, victim in enumerate(victims):
+        output = tmp_path / f"i{number}"
+        shutil.copytree(saved, tmp_path / f"i{number}.work")
+        data = (tmp_path / f"i{number}.work" / victim).read_bytes()
+        changed = data[: len(data) // 2] if number % 2 else data[:-3] + bytes([data[-3] ^ 4]) + data[-2:]
+        (tmp_path / f"i{number}.work" / victim).write_bytes(changed)
+        OccurrenceIndex.build(MODEL, corpus, output, resume=True, **options)
+        assert files(output) == files(tmp_path / "whole"), victim
+    finished = OccurrenceIndex.build(MODEL, corpus, output, resume=True, **options)
+    assert len(finished) > 0
+    assert not list(tmp_path.glob("*.work"))
 
 
 def test_faiss_that_cannot_write(tmp_path):

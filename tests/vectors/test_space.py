@@ -5,10 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from model.worlds import counts_of, markov_sentence, model_of, names, random_model, rows_of
+from model.worlds import counts_of, fit, markov_sentence, model_of, names, random_model, rows_of
 from oracles import gaussian
 from oracles.synthetic import KINDS, random_lds
-from textlds.api import fit
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError
 from textlds.inference import windows as windows_module

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.worlds import counts_of, markov_sentence, random_model, rows_of
-from textlds.api import fit
+from model.worlds import counts_of, fit, markov_sentence, random_model, rows_of
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.lexicon.features import spelling_features

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 from typing import Annotated, Any
 
 import typer
 
 from textlds._version import __version__
-from textlds.cli.output import INTERRUPTED, examples, guarded, help_text
+from textlds.cli.output import Termination, examples, exit_code, guarded, help_text
 
 _PANELS = {
     "Make a model": ("train", "count", "fit", "calibrate"),
@@ -33,10 +34,15 @@ def main() -> None:
     if len(sys.argv) == 3 and sys.argv[1] == "--show-completion" and sys.argv[2] in _SHELLS:
         # typer's option is a flag for the shell that it detects; its variable takes any shell by name
         os.environ["_TEXTLDS_COMPLETE"] = f"source_{sys.argv[2]}"
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         build_app()(prog_name="textlds")
-    except KeyboardInterrupt:  # before a command began
-        sys.exit(INTERRUPTED)
+    except KeyboardInterrupt as error:  # before a command began
+        sys.exit(exit_code(error))
+
+
+def _terminate(*_: object) -> None:
+    raise Termination
 
 
 def build_app() -> typer.Typer:
@@ -105,5 +111,5 @@ def _epilog() -> str:
         ("textlds embed model book.txt -o vectors.npz", "a vector for every token"),
     ) + (
         "\n\n[bold]Exit codes[/bold]\n\n0 all went well; 1 an error, told on standard error; 2 the command was not "
-        "understood; 130 interrupted by Ctrl-C; 141 the reader of the output went away."
+        "understood; 130 interrupted by Ctrl-C; 141 the reader of the output went away; 143 ended by SIGTERM."
     )

@@ -60,7 +60,11 @@ def command(
         Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write; for spaCy, the folder.")
     ],
     format: Annotated[
-        Format, typer.Option(help="word2vec: text with a header; glove: text without one; spacy: a folder to load.")
+        Format,
+        typer.Option(
+            metavar="WORD",
+            help="word2vec: text with a header; word2vec-binary; glove: text without one; spacy: a folder to load.",
+        ),
     ] = "word2vec",
     vectors: Annotated[
         Literal["input", "output"],

@@ -15,11 +15,11 @@ _WORDS = 10  # of the most frequent ones shown
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """Return the facts of a folder that textlds wrote: counts, a model, an index, a checkpoint. Checks every file."""
+    """Return the facts of counts, a model, an index or unfinished work. Checks every file."""
     from textlds.storage.folders import read_config
 
-    if (path / "job" / "config.json").is_file():
-        return _checkpoint(path)
+    if (path / "manifest.json").is_file():
+        return _work(path)
     config = read_config(path)
     kind = config["format"].removeprefix("textlds-")
     facts = {
@@ -95,19 +95,20 @@ def _index(path: Path, config: dict[str, Any]) -> dict[str, Any]:
 _FACTS = {"model": _model, "counts": _counts, "index": _index}
 
 
-def _checkpoint(path: Path) -> dict[str, Any]:
-    from textlds.storage.folders import read_config, read_json
+def _work(path: Path) -> dict[str, Any]:
+    from textlds.learn.checkpoint import steps_done
+    from textlds.storage.work import read_work
 
-    job = read_config(path / "job", kind="job")["job"]
-    step = path / "step"
-    done = read_json(step / "history.json")["log_likelihood"] if step.exists() else []
+    job, parts = read_work(path)
+    done = steps_done(parts)
     return {
         "path": str(path),
-        "kind": "checkpoint",
+        "kind": "work",
         "bytes": folder_size(path),
         "iterations": len(done),
         "log_likelihood": done[-1] if done else None,
-        "fit": job,
+        "fit": parts.noted("fit"),
+        "job": job,
     }
 
 
@@ -119,7 +120,7 @@ def folder_size(path: Path) -> int:
 def sentences(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """Return facts for a person to read."""
     kinds = {
-        "model": "a model", "counts": "counts", "checkpoint": "the checkpoint of an interrupted fit",
+        "model": "a model", "counts": "counts", "work": "unfinished work, to be resumed",
         "index": "an index of occurrences of words", "spacy-vectors": "word vectors for spaCy",
     }  # fmt: skip
     lines = [("what", kinds.get(facts["kind"], facts["kind"])), ("where", facts["path"])]
@@ -129,7 +130,7 @@ def sentences(facts: dict[str, Any]) -> list[tuple[str, str]]:
         "noise": "noise", "iterations": "EM iterations", "log_likelihood": "log-likelihood",
         "log_likelihood_start": "at the start", "lexicon": "lexicon", "seconds": "time to fit", "bytes": "on disk",
         "frequent_words": "frequent words", "text": "text", "fit": "fit", "occurrences": "occurrences",
-        "sources": "made from", "language": "next word", "plan": "what was kept", "vectors": "vectors",
+        "sources": "made from", "job": "job", "language": "next word", "plan": "what was kept", "vectors": "vectors",
     }  # fmt: skip
     return lines + [(name, _shown(key, facts[key])) for key, name in names.items() if facts.get(key) is not None]
 
@@ -147,7 +148,7 @@ def _shown(key: str, value: Any) -> str:
     if key == "seconds":
         return f"{value:.1f} s"
     if key.startswith("log_likelihood"):
-        return f"{value:.4f} nats a token"
+        return f"{value:.4f} nats per token"
     if key == "pairs":
         return " ".join(f"{n:,}" for n in value)
     if key in ("frequent_words", "sources"):

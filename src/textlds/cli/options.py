@@ -1,20 +1,28 @@
-"""Options that several commands share. They are named as the arguments of the Python functions."""
+"""Options that several commands share, and those that stand for the fields of settings."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
-_FIT, _TEXT = "Fitting", "Text"
+from textlds.corpus.settings import ReadSettings
+from textlds.learn.settings import FitSettings
+from textlds.settings import ADVANCED, Option, Settings
+
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 # What every command may have
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages; errors only.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for machines.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output, and throw away unfinished work for it.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with interrupted work.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue interrupted work.")]
 Threads = Annotated[
     int | None, typer.Option(min=1, help="How many threads; the result is the same.", show_default="all cores")
 ]
@@ -46,90 +54,74 @@ TextFiles = Annotated[
     ),
 ]
 
-# How text becomes tokens and counts
 
-VocabSize = Annotated[
-    int, typer.Option(min=1, help="Keep this many of the most frequent words.", rich_help_panel=_TEXT)
-]
-MaxLag = Annotated[int, typer.Option(min=1, help="Count words up to this far apart.", rich_help_panel=_TEXT)]
-Tokenizer = Annotated[
-    Literal["words", "whitespace"],
-    typer.Option(help="words: raw text; whitespace: text that is tokenised already.", rich_help_panel=_TEXT),
-]
-Digits = Annotated[
-    Literal["num", "zero", "keep"],
-    typer.Option(help="Runs of digits become NUM, or each digit becomes 0, or stays.", rich_help_panel=_TEXT),
-]
-Unknown = Annotated[
-    Literal["shape", "single"],
-    typer.Option(help="Unknown words fall into classes by their shape, or into one.", rich_help_panel=_TEXT),
-]
-Boundaries = Annotated[
-    Literal["line", "sentence", "document", "none"],
-    typer.Option(help="What no context crosses the end of.", rich_help_panel=_TEXT),
-]
-BoundaryToken = Annotated[
-    str | None,
-    typer.Option(help="Put this token at boundaries and let contexts run across it.", rich_help_panel=_TEXT),
-]
-Vocab = Annotated[
-    Path | None, typer.Option("--vocab", help="Use the words of this file, one a line.", rich_help_panel=_TEXT)
-]
-MinCount = Annotated[int, typer.Option(min=1, help="Keep no word that occurs less often.", rich_help_panel=_TEXT)]
-Memory = Annotated[str, typer.Option(help="Budget for counting, such as 4GB.", rich_help_panel=_TEXT)]
-TextColumn = Annotated[str, typer.Option(help="Column of .jsonl and .parquet with the text.", rich_help_panel=_TEXT)]
-EncodingErrors = Annotated[
-    Literal["strict", "replace"], typer.Option(help="What to do about bytes that are not UTF-8.", rich_help_panel=_TEXT)
-]
+def typer_option(settings: type[Settings], name: str) -> Any:
+    """Return the option of a command that stands for a field of settings."""
+    facts: Option = settings.options()[name].metadata["option"]
+    flag = facts.flag or f"--{name.replace('_', '-')}"
+    about, metavar, least = facts.help, facts.metavar, facts.minimum
+    if facts.kind is bool:
+        return typer.Option(f" /--no-{flag[2:]}", help=about, rich_help_panel=facts.panel)
+    if facts.words:
+        metavar, least = "|".join(["NUMBER", *facts.words]) if facts.kind else "WORD", None
+        # in the help, where a line can be broken between two words; a metavar is broken anywhere
+        about += "" if facts.kind else f" One of {', '.join(facts.words)}."
+    return typer.Option(flag, min=least, help=about, metavar=metavar or "NUMBER", rich_help_panel=facts.panel)
 
-# How a model is fitted to counts
 
-StateSize = Annotated[int, typer.Option(min=1, help="Length of a token's vector.")]
-Iterations = Annotated[int, typer.Option(min=0, help="EM iterations at most.")]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same model, to the last bit.")]
-PseudocountOption = Annotated[
-    str,
-    typer.Option(
-        metavar="NUMBER|paper", help="Added to the count of each word; paper: 0.2 T / V.", rich_help_panel=_FIT
-    ),
-]
-NoiseOption = Annotated[
-    Literal["full", "diagonal", "spherical", "bohning"],
-    typer.Option(help="Covariance of the observation noise.", rich_help_panel=_FIT),
-]
-StartOption = Annotated[
-    Literal["subspace", "random"],
-    typer.Option(help="Where EM starts: subspace identification or random parameters.", rich_help_panel=_FIT),
-]
-SsidHorizon = Annotated[int, typer.Option(min=2, help="Horizon r of subspace identification.", rich_help_panel=_FIT)]
-EmHorizon = Annotated[int, typer.Option(min=1, help="Horizon r of EM.", rich_help_panel=_FIT)]
-SsidOutput = Annotated[
-    Literal["first", "regression"],
-    typer.Option(help="C from the first block, or by regression on all of them.", rich_help_panel=_FIT),
-]
-SsidCovariance = Annotated[
-    Literal["matched", "paper"],
-    typer.Option(help="Scale of the state matched to the counts, or the paper's rule.", rich_help_panel=_FIT),
-]
-SsidWhitened = Annotated[
-    bool, typer.Option(help="Whether subspace identification sees whitened counts.", rich_help_panel=_FIT)
-]
-AccelerationOption = Annotated[
-    Literal["none", "overrelaxed"],
-    typer.Option(help="overrelaxed: longer steps, half the iterations.", rich_help_panel=_FIT),
-]
-CompressionOption = Annotated[
-    str,
-    typer.Option(
-        metavar="NUMBER|auto|none",
-        help="Learn on a sketch of the counts with this many dimensions, or in the full space.",
-        rich_help_panel=_FIT,
-    ),
-]
-Polish = Annotated[int, typer.Option(min=0, help="EM iterations in the full space afterwards.", rich_help_panel=_FIT)]
-Tolerance = Annotated[
-    float, typer.Option(min=0, help="Stop when an iteration gains less, nats a token.", rich_help_panel=_FIT)
-]
+# Options of settings that other commands have too
+
+TextColumn = Annotated[str, typer_option(ReadSettings, "text_column")]
+EncodingErrors = Annotated[Literal["strict", "replace"], typer_option(ReadSettings, "encoding_errors")]
+StateSize = Annotated[int, typer_option(FitSettings, "state_size")]
+Iterations = Annotated[int, typer_option(FitSettings, "iterations")]
+Seed = Annotated[int, typer_option(FitSettings, "seed")]
+
+
+def with_settings(function: Callable[..., None]) -> Callable[..., None]:
+    """Decorate a command: each argument that is annotated as settings becomes one option per field of them."""
+    hints = get_type_hints(function, include_extras=True)
+    kinds: dict[str, type[Settings]] = {
+        name: hint for name, hint in hints.items() if isinstance(hint, type) and issubclass(hint, Settings)
+    }
+    given = inspect.signature(function).parameters.values()
+    own = [p.replace(annotation=hints[p.name]) for p in given if p.name not in kinds]
+    required, optional = ([p for p in own if (p.default is p.empty) is needed] for needed in (True, False))
+    fields = {(kind, name): field for kind in kinds.values() for name, field in kind.options().items()}
+    panels: tuple[list[inspect.Parameter], ...] = ([], [], [])  # everyday, special, expert
+    for (kind, name), field in fields.items():
+        facts: Option = field.metadata["option"]
+        hint: Any = Annotated[_type(field), typer_option(kind, name)]
+        parameter = inspect.Parameter(name, _KEYWORD, default=field.default, annotation=hint)
+        panels[0 if facts.panel is None else 2 if facts.panel == ADVANCED else 1].append(parameter)
+    parameters = [*required, *panels[0], *optional, *panels[1], *panels[2]]
+
+    @functools.wraps(function)
+    def command(**values: Any) -> None:
+        for argument, kind in kinds.items():
+            given = {name: _value(name, field, values.pop(name)) for name, field in kind.options().items()}
+            values[argument] = kind(**given)
+        function(**values)
+
+    command.__signature__ = inspect.Signature([p.replace(kind=_KEYWORD) for p in parameters])  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    return command
+
+
+def _type(field: dataclasses.Field[Any]) -> Any:
+    """Return the type of an option: a number or a word is read as a string first."""
+    facts: Option = field.metadata["option"]
+    if facts.words:
+        return str if facts.kind else Literal[facts.words]
+    kind: Any = facts.kind
+    return kind if field.default is not None else kind | None
+
+
+def _value(name: str, field: dataclasses.Field[Any], value: Any) -> Any:
+    facts: Option = field.metadata["option"]
+    if not (facts.words and facts.kind):
+        return value
+    return number_or_word(name.replace("_", "-"), value, facts.kind, *facts.words)
 
 
 def number_or_word(name: str, value: str, kind: type[int] | type[float], *words: str) -> Any:
@@ -143,12 +135,3 @@ def number_or_word(name: str, value: str, kind: type[int] | type[float], *words:
         raise typer.BadParameter(
             f"{value!r} is neither {wanted} nor {' or '.join(words)}.", param_hint=f"--{name}"
         ) from error
-
-
-def fit_settings(*, pseudocount: str, compression: str, **others: Any) -> dict[str, Any]:
-    """Return the arguments of :func:`textlds.fit` that the options stand for."""
-    return {
-        "pseudocount": number_or_word("pseudocount", pseudocount, float, "paper"),
-        "compression": number_or_word("compression", compression, int, "auto", "none"),
-        **others,
-    }

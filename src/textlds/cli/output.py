@@ -6,12 +6,14 @@ tables are for terminals: ``NO_COLOR``, a pipe or a file get plain text.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import json
+import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ParamSpec
 
 import typer
@@ -20,7 +22,16 @@ from textlds.errors import NO_ROOM, TextLDSError
 
 P = ParamSpec("P")
 
-OK, FAILED, USAGE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
+OK, FAILED, USAGE, INTERRUPTED, PIPE_CLOSED, TERMINATED = 0, 1, 2, 130, 141, 143
+
+
+class Termination(KeyboardInterrupt):
+    """SIGTERM: the same cleaning up as after Ctrl-C."""
+
+
+def exit_code(interruption: KeyboardInterrupt) -> int:
+    """Return what the shell is told."""
+    return TERMINATED if isinstance(interruption, Termination) else INTERRUPTED
 
 
 def guarded(function: Callable[P, None]) -> Callable[P, None]:
@@ -29,13 +40,14 @@ def guarded(function: Callable[P, None]) -> Callable[P, None]:
     @functools.wraps(function)
     def command(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
-            function(*args, **kwargs)
+            with _messages(quiet=bool(kwargs.get("quiet"))):
+                function(*args, **kwargs)
             sys.stdout.flush()  # a closed pipe is noticed here, not when the interpreter ends
         except TextLDSError as error:
             fail(str(error))
         except KeyboardInterrupt as error:
-            say("interrupted.")
-            raise typer.Exit(INTERRUPTED) from error
+            say("\n".join(["interrupted.", *getattr(error, "__notes__", [])]))
+            raise typer.Exit(exit_code(error)) from error
         except BrokenPipeError as error:
             # nobody reads any more; let the last flush of the interpreter go nowhere
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -48,6 +60,24 @@ def guarded(function: Callable[P, None]) -> Callable[P, None]:
             fail(f"{place}{error.strerror or error}.{remedy}")
 
     return command
+
+
+@contextlib.contextmanager
+def _messages(*, quiet: bool) -> Iterator[None]:
+    """Show what textlds logs, such as that work is finished already or that a damaged part is made again."""
+    handler = logging.Handler(logging.INFO)
+    handler.emit = lambda record: say(record.getMessage(), quiet=quiet)  # type: ignore[method-assign]
+    log = logging.getLogger("textlds")
+    level, propagate = log.level, log.propagate
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+        log.propagate = propagate
 
 
 def fail(message: str) -> None:

@@ -91,8 +91,9 @@ def command(
     measure: Annotated[
         Measure,
         typer.Option(
+            metavar="WORD",
             help="likelihood: of the Gaussian, relative to a model without context, nats; surprisal: -log2 of the "
-            "word's probability, bits."
+            "word's probability, bits.",
         ),
     ] = "likelihood",
     n: Annotated[int, typer.Option("-n", min=0, help="How many of the most surprising tokens to show.")] = 3,

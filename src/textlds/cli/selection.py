@@ -11,6 +11,7 @@ from textlds.errors import ArgumentError
 
 if TYPE_CHECKING:
     from textlds.learn.select import Selection
+    from textlds.learn.settings import FitSettings
     from textlds.model.textlds import TextLDS
 
 
@@ -31,7 +32,7 @@ def select_model(
     grid: dict[str, list[Any]],
     *,
     held_out: Path | None,
-    settings: dict[str, Any],
+    settings: FitSettings,
     threads: int | None,
     force: bool,
     quiet: bool,
@@ -47,15 +48,8 @@ def select_model(
     if held_out is not None:
         sources = open_texts([str(held_out)], text_column="text", encoding_errors="strict", quiet=quiet)
         texts = [text.content for text in read_texts(sources)]
-    fixed = {name: value for name, value in settings.items() if name not in ("seed", "polish", "tolerance")}
     selection = select(
-        LagCounts.load(counts),
-        grid,
-        held_out=texts,
-        settings={name: value for name, value in fixed.items() if name not in grid},
-        seed=settings["seed"],
-        threads=threads,
-        progress=not quiet,
+        LagCounts.load(counts), grid, held_out=texts, settings=settings, threads=threads, progress=not quiet
     )
     selection.model.save(output, force=force)
     return selection

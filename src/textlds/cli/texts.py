@@ -17,8 +17,9 @@ __all__ = ["Text", "open_texts", "read_documents", "read_texts", "total_size"]
 def open_texts(files: list[str], *, text_column: str, encoding_errors: str, quiet: bool) -> list[Source]:
     """Return the files as sources; without files, standard input."""
     from textlds.corpus.reading.opening import open_sources
+    from textlds.corpus.settings import ReadSettings
 
     if files in ([], ["-"]) and sys.stdin.isatty():
         say("Reading standard input, one text a line; end with Ctrl-D.", quiet=quiet)
-    options = {"text_column": text_column, "encoding_errors": encoding_errors}
-    return open_sources(files or ["-"], **options)  # type: ignore[arg-type]  # checked there
+    options = ReadSettings(text_column=text_column, encoding_errors=encoding_errors)  # type: ignore[arg-type]  # checked
+    return open_sources(files or ["-"], options)

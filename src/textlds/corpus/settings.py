@@ -1,74 +1,159 @@
-"""How text becomes tokens: the settings that counts and models carry with them.
+"""How text is read, becomes tokens, and is counted or indexed.
 
-A model tokenises new text exactly as its corpus was tokenised, because these settings are stored with it.
+:class:`TextSettings` are stored with counts and models: a model tokenises new text exactly as its corpus was.
+Importing this module is cheap.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from textlds.errors import ArgumentError
+from textlds.settings import ADVANCED, Settings, option, settings_class
 
 Tokenizer = Literal["words", "whitespace", "custom"]
 Digits = Literal["num", "zero", "keep"]
 Unknown = Literal["shape", "single"]
 Boundaries = Literal["line", "sentence", "document", "none"]
+EncodingErrors = Literal["strict", "replace"]
 
 BOUNDARY = -1  # in a stream of token ids: a co-occurrence window stops here (or meets the boundary token)
 END = -2  # the end of a source: no window ever crosses it
 
+MAX_LINE_BYTES = 1 << 26
+_PANEL = "Text"
 
+
+@settings_class
 @dataclasses.dataclass(frozen=True)
-class TextSettings:
+class TextSettings(Settings):
     """How text becomes tokens.
 
     Attributes:
         tokenizer: ``"words"``: the built-in tokeniser for raw text; ``"whitespace"``: the text is tokenised already;
-            ``"custom"``: a callable of the user's, which has to be given again where raw text is read.
+            or a callable that turns a line into tokens (a Hugging Face ``tokenizers.Tokenizer`` will do). Of a
+            callable, only ``"custom"`` is stored: it has to be given again where raw text is read.
         digits: ``"num"``: each run of digits becomes NUM, as in the paper; ``"zero"``: each digit becomes 0;
             ``"keep"``: as they are.
         unknown: ``"shape"``: words outside the vocabulary fall into classes by capitalisation, digits and suffix;
             ``"single"``: into one class, as in the paper.
-        boundaries: What a co-occurrence window never crosses: the end of a ``"line"``, of a ``"sentence"``, of a
-            ``"document"`` (a blank line), or ``"none"`` of these. It never crosses the end of a file.
+        boundaries: Co-occurrence windows never cross the end of a ``"line"``, of a ``"sentence"``, of a
+            ``"document"`` (a blank line), or ``"none"`` of these. They never cross the end of a file.
         boundary_token: If given, such as ``"</s>"``, this token is placed at every boundary and windows run across
             it: the model sees the boundary instead of being cut there.
+        custom: The callable, if the tokeniser is one. It is neither stored nor compared.
     """
 
-    tokenizer: Tokenizer = "words"
-    digits: Digits = "num"
-    unknown: Unknown = "shape"
-    boundaries: Boundaries = "line"
-    boundary_token: str | None = None
+    tokenizer: Any = option(
+        "words", "words: raw text; whitespace: text that is tokenised already.",
+        words=("words", "whitespace"), panel=_PANEL,
+    )  # fmt: skip
+    digits: Digits = option(
+        "num", "Runs of digits become NUM, or each digit becomes 0, or stays.",
+        words=("num", "zero", "keep"), panel=_PANEL,
+    )  # fmt: skip
+    unknown: Unknown = option(
+        "shape", "Unknown words fall into classes by their shape, or into one.",
+        words=("shape", "single"), panel=_PANEL,
+    )  # fmt: skip
+    boundaries: Boundaries = option(
+        "line", "Contexts never cross the end of this unit.",
+        words=("line", "sentence", "document", "none"), panel=_PANEL,
+    )  # fmt: skip
+    boundary_token: str | None = option(
+        None, "Put this token at boundaries and let contexts run across it.", kind=str, panel=_PANEL, metavar="TOKEN"
+    )
+    custom: Any = dataclasses.field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name, options in _OPTIONS.items():
-            value = getattr(self, name)
-            if value not in options:
-                raise ArgumentError(f"{name}={value!r} is not one of {', '.join(map(repr, options))}.")
+        given = self.tokenizer
+        if callable(given) or (hasattr(given, "encode") and not isinstance(given, str)):
+            object.__setattr__(self, "custom", given)
+            object.__setattr__(self, "tokenizer", "custom")
+        self._check_options(*["tokenizer"] * (self.tokenizer == "custom"))
         if self.boundary_token is not None:
             if self.boundaries == "none":
-                raise ArgumentError("boundary_token needs boundaries to stand at, but boundaries='none'.")
+                raise ArgumentError("boundary_token needs boundaries, but boundaries='none'.")
             if not self.boundary_token or any(c.isspace() for c in self.boundary_token):
                 raise ArgumentError(f"boundary_token={self.boundary_token!r} must be a word without spaces.")
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the settings as a JSON object."""
-        return dataclasses.asdict(self)
 
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> TextSettings:
-        """Read the settings back; unknown or missing names are an error."""
-        names = {field.name for field in dataclasses.fields(cls)}
-        if not isinstance(content, dict) or set(content) != names:
-            raise ArgumentError(f"text settings must name exactly {sorted(names)}, not {content!r}.")
-        return cls(**content)
+@settings_class
+@dataclasses.dataclass(frozen=True)
+class ReadSettings(Settings):
+    """How files and records are read.
+
+    Attributes:
+        text_column: The field of JSON lines, or column of Parquet or a data set, that holds the text or its tokens.
+        encoding_errors: Bytes that are not UTF-8 are an error (``"strict"``) or become U+FFFD (``"replace"``).
+        max_line_bytes: A longer line is an error: a line is held in memory as a whole.
+    """
+
+    text_column: str = option(
+        "text", "Column of .jsonl and .parquet with the text.", kind=str, panel=_PANEL, metavar="NAME"
+    )
+    encoding_errors: EncodingErrors = option(
+        "strict", "What to do about bytes that are not UTF-8.", words=("strict", "replace"), panel=_PANEL
+    )
+    max_line_bytes: int = option(
+        MAX_LINE_BYTES, "A longer line is an error; lines are held in memory.", kind=int, minimum=1, panel=ADVANCED
+    )
 
 
-_OPTIONS = {
-    "tokenizer": get_args(Tokenizer),
-    "digits": get_args(Digits),
-    "unknown": get_args(Unknown),
-    "boundaries": get_args(Boundaries),
-}
+@settings_class
+@dataclasses.dataclass(frozen=True)
+class CountSettings(ReadSettings):
+    """How a corpus is read and counted.
+
+    Attributes:
+        vocab_size: How many of the most frequent types are kept; the others fall into unknown classes.
+        max_lag: R, the largest distance counted.
+        min_count: Keep no type that occurs less often.
+        vocabulary: Count these words instead of learning them: a :class:`Vocabulary`, a file with one word a line, or
+            a counts folder. A vocabulary and a folder bring their text settings.
+        memory: Budget for the work, such as ``"4GB"``.
+    """
+
+    vocab_size: int = option(100_000, "Keep this many of the most frequent words.", kind=int, minimum=1, panel=_PANEL)
+    max_lag: int = option(7, "Count words up to this far apart.", kind=int, minimum=1, panel=_PANEL)
+    min_count: int = option(1, "Keep no word that occurs less often.", kind=int, minimum=1, panel=_PANEL)
+    vocabulary: Any = option(
+        None, "Use the words of this file, one a line, or of this counts folder.",
+        kind=str, panel=_PANEL, metavar="PATH", flag="--vocab",
+    )  # fmt: skip
+    memory: str | int = option("4GB", "Budget for counting, such as 4GB.", kind=str, panel=_PANEL, metavar="AMOUNT")
+
+    def __post_init__(self) -> None:
+        self._check_options("vocabulary", "memory")  # checked where they are used: objects, and numbers of bytes
+
+
+@settings_class
+@dataclasses.dataclass(frozen=True)
+class IndexSettings(ReadSettings):
+    """Which occurrences an index keeps, and how its corpus is read.
+
+    Attributes:
+        min_count: Words that occur less often are left out.
+        per_word: How many occurrences of a word are kept, drawn at random, or ``"all"``.
+        seed: Of that draw.
+    """
+
+    min_count: int = option(1, "Leave out words that occur less often.", kind=int, minimum=1)
+    per_word: int | Literal["all"] = option(
+        1000, "Keep so many occurrences of a word, drawn at random.", words=("all",), kind=int, minimum=1
+    )
+    seed: int = option(0, "Of that draw.", kind=int, minimum=0)
+
+    @property
+    def kept(self) -> int | None:
+        """How many occurrences of a word are kept; None for all."""
+        return None if self.per_word == "all" else self.per_word
+
+
+def contradiction(text: TextSettings, words: TextSettings) -> str | None:
+    """Return the first option that was set in ``text`` and differs from those of a vocabulary, or None."""
+    for name, field in TextSettings.options().items():
+        if getattr(text, name) not in (field.default, getattr(words, name)):
+            return name
+    return None

@@ -93,7 +93,7 @@ def _sum_into(
     max_lag = counts[0].max_lag
     checked = _NonNegative(sink, vocabulary, max_lag)
     sources = [CsrSource(c.lags) for c in counts]
-    merge(sources, weights, max_lag=max_lag, workers=default_threads(), sink=checked)
+    merge(sources, weights, max_lag=max_lag, threads=default_threads(), sink=checked)
     return np.asarray(unigrams)
 
 
@@ -161,7 +161,7 @@ def _fold_lag(lag: int, matrix: sp.csr_array, new_rows: I32, n_new: int, sink: S
             values=scale(part.data, 1),
         )
 
-    sum_segments(lag, sizes, segments, n_columns=n_new, workers=default_threads(), sink=sink)
+    sum_segments(lag, sizes, segments, n_columns=n_new, threads=default_threads(), sink=sink)
 
 
 def _align(counts: Sequence[LagCounts], weights: Sequence[float]) -> tuple[Vocabulary, Sequence[LagCounts]]:

@@ -73,14 +73,14 @@ class Index:
     positions: I32
 
 
-def build_index(rows: I32, *, first: int, n_rows: int, pool: ThreadPoolExecutor, workers: int) -> Index:
+def build_index(rows: I32, *, first: int, n_rows: int, pool: ThreadPoolExecutor, threads: int) -> Index:
     """Index ``rows[first:]``; threads share the rows so that each has about as many positions to place."""
     occurrences = np.zeros(n_rows, np.int64)
     kernels.count_occurrences(rows, first, occurrences)
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(occurrences)])
     positions = np.empty(int(starts[-1]), np.int32)
     cursor = starts[:-1].copy()
-    shares = np.searchsorted(starts[1:], np.linspace(0, starts[-1], workers + 1)[1:-1])
+    shares = np.searchsorted(starts[1:], np.linspace(0, starts[-1], threads + 1)[1:-1])
     edges = [0, *shares.tolist(), n_rows]
     tasks = [
         pool.submit(kernels.place_positions, rows, first, low, high, cursor, positions)
@@ -97,7 +97,7 @@ def count_block(
     first: int,
     n_rows: int,
     max_lag: int,
-    workers: int,
+    threads: int,
     sink: Sink,
     entries: int = RANGE_ENTRIES,
     advance: Callable[[int], None] | None = None,
@@ -109,7 +109,7 @@ def count_block(
         first: Positions before it are context only: they are earlier words, never later ones.
         n_rows: V.
         max_lag: R.
-        workers: Threads.
+        threads: Threads.
         sink: Takes the rows of each lag in order.
         entries: Entries a lag that a thread may write before it hands them over.
         advance: Told how many positions have been counted.
@@ -118,11 +118,11 @@ def count_block(
         Occurrences of each row in ``rows[first:]`` (V,). Memory: 4 bytes a token besides ``rows``; a thread takes
         (4 V + 8 max(entries, V)) R bytes and there are as many buffers again as threads, plus one.
     """
-    with ThreadPoolExecutor(workers) as pool:
-        index = build_index(rows, first=first, n_rows=n_rows, pool=pool, workers=workers)
+    with ThreadPoolExecutor(threads) as pool:
+        index = build_index(rows, first=first, n_rows=n_rows, pool=pool, threads=threads)
         occurrences = np.diff(index.starts)
         sizes = np.minimum(occurrences, n_rows)  # a row has no more columns than occurrences, nor than there are rows
-        buffers = _Buffers(workers + 1, max_lag, max(min(entries, int(sizes.sum())), int(sizes.max(initial=0))))
+        buffers = _Buffers(threads + 1, max_lag, max(min(entries, int(sizes.sum())), int(sizes.max(initial=0))))
         local = threading.local()
 
         def count(span: tuple[int, int]) -> tuple[_Buffer, I64, I64]:
@@ -135,7 +135,7 @@ def count_block(
             )
             return buffer, lengths, filled
 
-        for span, (buffer, lengths, filled) in in_order(pool, workers, count, spans(sizes, entries)):
+        for span, (buffer, lengths, filled) in in_order(pool, threads, count, spans(sizes, entries)):
             columns, values = buffer
             for k in range(max_lag):
                 n = int(filled[k])
@@ -181,7 +181,7 @@ def merge(
     weights: Sequence[int | float],
     *,
     max_lag: int,
-    workers: int,
+    threads: int,
     sink: Sink,
     entries: int = RANGE_ENTRIES,
 ) -> None:
@@ -208,7 +208,7 @@ def merge(
                 values=np.concatenate(scaled),
             )
 
-        sum_segments(lag, lengths.sum(axis=0), segments, n_columns=n_rows, workers=workers, sink=sink, entries=entries)
+        sum_segments(lag, lengths.sum(axis=0), segments, n_columns=n_rows, threads=threads, sink=sink, entries=entries)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -228,7 +228,7 @@ def sum_segments(
     segments: Callable[[int, int], Segments],
     *,
     n_columns: int,
-    workers: int,
+    threads: int,
     sink: Sink,
     entries: int = RANGE_ENTRIES,
 ) -> None:
@@ -250,8 +250,8 @@ def sum_segments(
         )  # fmt: skip
         return RowRange(lag, lengths, columns[0, :n], values[0, :n])
 
-    with ThreadPoolExecutor(workers) as pool:
-        for _, rows in in_order(pool, workers, add, spans(row_sizes, entries)):
+    with ThreadPoolExecutor(threads) as pool:
+        for _, rows in in_order(pool, threads, add, spans(row_sizes, entries)):
             sink.append(rows)
 
 
@@ -276,16 +276,16 @@ def spans(sizes: I64, limit: int) -> Iterator[tuple[int, int]]:
 
 def in_order(
     pool: ThreadPoolExecutor,
-    workers: int,
+    threads: int,
     function: Callable[[Item], Result],
     items: Iterable[Item],
 ) -> Iterator[tuple[Item, Result]]:
-    """Map ``function`` over ``items``, in order, never with more than ``workers`` + 1 of them begun and not done."""
+    """Map ``function`` over ``items``, in order, never with more than ``threads`` + 1 of them begun and not done."""
     waiting: deque[tuple[Item, Future[Result]]] = deque()
     try:
         for item in items:
             waiting.append((item, pool.submit(function, item)))
-            if len(waiting) > workers:
+            if len(waiting) > threads:
                 first, future = waiting.popleft()
                 yield first, future.result()
         while waiting:

@@ -19,20 +19,20 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from textlds._version import __version__
-from textlds.corpus.reading.opening import EncodingErrors, Source, Sources, open_sources
-from textlds.corpus.settings import TextSettings
-from textlds.corpus.tokens.tokenizer import CustomTokenizer, check_tokenizer
+from textlds.corpus.reading.opening import Source, Sources, open_sources
+from textlds.corpus.settings import CountSettings, TextSettings, contradiction
+from textlds.corpus.tokens.tokenizer import check_tokenizer
 from textlds.corpus.vocabulary import Vocabulary
-from textlds.counts.lagcounts import LagCounts, write_folder
+from textlds.counts.lagcounts import LagCounts, stored_vocabulary, write_folder
 from textlds.counts.pieces import PieceStore, learn_vocabulary
 from textlds.counts.plan import Plan, make_plan
 from textlds.counts.sinks import FolderSink, MemorySink
 from textlds.counts.stages import count_store, tokenize_sources
-from textlds.counts.work import Work
 from textlds.errors import ArgumentError, CorpusError
 from textlds.progress import Progress, ProgressOption, resolve
-from textlds.storage.folders import check_output, new_folder
+from textlds.storage.folders import read_config
+from textlds.storage.parts import Parts
+from textlds.storage.work import Work
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,108 +40,132 @@ class Request:
     """What is to be counted: everything that decides the result, apart from the text.
 
     Attributes:
-        vocab_size: Number of types to keep, the most frequent ones.
-        max_lag: R.
-        settings: How text becomes tokens.
-        vocabulary: A given vocabulary, or None to learn one.
-        min_count: Types with fewer occurrences are not kept.
-        tokenizer: The callable for ``settings.tokenizer == "custom"``.
+        text: How text becomes tokens.
+        settings: How many words and lags.
+        vocabulary: The words to count, or None to learn them.
     """
 
-    vocab_size: int
-    max_lag: int
-    settings: TextSettings
+    text: TextSettings
+    settings: CountSettings
     vocabulary: Vocabulary | None
-    min_count: int
-    tokenizer: CustomTokenizer | None
 
-    def __post_init__(self) -> None:
-        for name in ("vocab_size", "max_lag", "min_count"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ArgumentError(f"{name}={value!r} must be an integer of at least 1.")
-        check_tokenizer(self.settings, self.tokenizer)
+    @property
+    def most_rows(self) -> int:
+        """The largest number of rows that the counts can have."""
+        if self.vocabulary is not None:
+            return len(self.vocabulary)
+        from textlds.corpus.unknown import unknown_classes
+
+        return self.settings.vocab_size + len(unknown_classes(self.text.unknown))
 
     def to_json(self) -> dict[str, Any]:
         """Return what identifies the request."""
         words = None if self.vocabulary is None else json.dumps(self.vocabulary.to_json())
+        custom = self.text.custom
         return {
-            "textlds_version": __version__,
-            "vocab_size": self.vocab_size,
-            "max_lag": self.max_lag,
-            "settings": self.settings.to_json(),
+            **{name: value for name, value in self.settings.to_json().items() if name != "memory"},
             "vocabulary": words and hashlib.sha256(words.encode()).hexdigest(),
-            "min_count": self.min_count,
-            "tokenizer": self.tokenizer and getattr(self.tokenizer, "__qualname__", type(self.tokenizer).__qualname__),
+            **self.text.to_json(),
+            "custom": custom and getattr(custom, "__qualname__", type(custom).__qualname__),
         }
 
 
-def make_request(
-    *,
-    vocab_size: int,
-    max_lag: int,
-    settings: TextSettings | None,
-    vocabulary: Vocabulary | None,
-    min_count: int,
-    tokenizer: CustomTokenizer | None,
-) -> Request:
-    """Check and complete the options: a given vocabulary brings its settings and its size."""
+def make_request(text: TextSettings | None, settings: CountSettings | None) -> Request:
+    """Check and complete the settings: a given vocabulary brings its text settings and its size."""
+    given, settings = TextSettings.joined(text, "text"), settings or CountSettings()
+    vocabulary = _given_vocabulary(settings.vocabulary, given)
     if vocabulary is not None:
-        if settings is not None and settings != vocabulary.settings:
-            raise ArgumentError(f"the vocabulary was made for {vocabulary.settings}, not for {settings}.")
-        settings, vocab_size = vocabulary.settings, max(1, vocabulary.n_types)
-    if settings is None:
-        settings = TextSettings(tokenizer="words" if tokenizer is None else "custom")
-    return Request(vocab_size, max_lag, settings, vocabulary, min_count, tokenizer)
+        name = contradiction(given, vocabulary.settings)
+        if name is not None:
+            raise ArgumentError(
+                f"the vocabulary was made for {name}={getattr(vocabulary.settings, name)!r}, not for "
+                f"{name}={getattr(given, name)!r}. Leave {name} out, or count with other words."
+            )
+        given = dataclasses.replace(vocabulary.settings, custom=given.custom)
+        settings = dataclasses.replace(settings, vocab_size=max(1, vocabulary.n_types))
+    check_tokenizer(given, given.custom)
+    return Request(given, settings, vocabulary)
+
+
+def _given_vocabulary(given: Any, text: TextSettings) -> Vocabulary | None:
+    """Return a vocabulary that was given as such, as a counts folder or as a file with one word a line."""
+    if given is None or isinstance(given, Vocabulary):
+        return given
+    if not isinstance(given, str | os.PathLike):
+        raise ArgumentError(f"vocabulary={given!r:.100} is neither a Vocabulary nor the path of one.")
+    if Path(given).is_dir():
+        return stored_vocabulary(given)
+    return Vocabulary.read(given, dataclasses.replace(text, custom=None))
+
+
+@dataclasses.dataclass(frozen=True)
+class Corpus:
+    """Text that is about to be counted.
+
+    Attributes:
+        sources: In order.
+        request: What is to be counted.
+        plan: How the memory is divided.
+    """
+
+    sources: list[Source]
+    request: Request
+    plan: Plan
+
+    def identities(self) -> list[Any] | None:
+        """Return what tells whether the sources are still the same; None if one of them cannot be read again."""
+        found = [source.identity() for source in self.sources]
+        return None if None in found else found
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Sizes that decide how the work is divided."""
+        return {"piece_bytes": self.plan.piece_bytes, "block_tokens": self.plan.block_tokens}
+
+
+def open_corpus(
+    sources: Sources, text: TextSettings | None, settings: CountSettings | None, threads: int | None
+) -> Corpus:
+    """Open the sources and divide the memory budget for them."""
+    request = make_request(text, settings)
+    opened = open_sources(sources, request.settings)
+    known = [source.size for source in opened if source.size is not None]
+    plan = make_plan(
+        request.settings.memory, threads=threads, vocab_size=request.settings.vocab_size,
+        max_lag=request.settings.max_lag, text_bytes=sum(known) if len(known) == len(opened) else None,
+    )  # fmt: skip
+    return Corpus(opened, request, plan)
 
 
 def count_corpus(
     sources: Sources,
     *,
-    vocab_size: int = 100_000,
-    max_lag: int = 7,
-    settings: TextSettings | None = None,
-    vocabulary: Vocabulary | None = None,
-    min_count: int = 1,
-    tokenizer: CustomTokenizer | None = None,
-    workers: int | None = None,
-    memory: str | int = "4GB",
-    text_column: str = "text",
-    encoding_errors: EncodingErrors = "strict",
+    text: TextSettings | None = None,
+    settings: CountSettings | None = None,
+    threads: int | None = None,
     progress: ProgressOption = False,
 ) -> LagCounts:
-    """Count how often words stand 1..max_lag positions apart, in one pass over the text.
+    """Count how often words occur 1..max_lag positions apart, in one pass over the text.
 
     Args:
         sources: Paths, globs, folders, URLs, ``"-"``, or an iterable of strings or token lists.
-        vocab_size: Number of types to keep, the most frequent ones; all others fall into unknown classes.
-        max_lag: R.
-        settings: How text becomes tokens; by default the built-in tokeniser with its defaults.
-        vocabulary: Count against this vocabulary instead of learning one; it brings its settings.
-        min_count: Keep no type with fewer occurrences.
-        tokenizer: A callable from a line to its tokens, for ``TextSettings(tokenizer="custom")``.
-        workers: Threads; by default one a core.
-        memory: Budget on top of what the process holds, such as ``"4GB"``; the counts themselves come on top of it
-            (:func:`count_to_folder` does not hold them).
-        text_column: Column of JSON lines and Parquet files that holds the text.
-        encoding_errors: ``"strict"``, or ``"replace"`` for bytes that are not UTF-8.
+        text: How text becomes tokens; by default the built-in tokeniser with its defaults.
+        settings: How many words and lags, and how files are read. Memory is the budget on top of what the process
+            holds; the counts themselves come on top of it (:func:`count_to_folder` does not hold them).
+        threads: How many; by default one per core.
         progress: Whether or where to show progress.
 
     Returns:
-        The counts: the same for any ``workers``, ``memory`` and order of sources.
+        The counts: the same for any number of threads, any memory and any order of sources.
     """
-    request = make_request(
-        vocab_size=vocab_size, max_lag=max_lag, settings=settings,
-        vocabulary=vocabulary, min_count=min_count, tokenizer=tokenizer,
-    )  # fmt: skip
-    opened = open_sources(sources, text_column=text_column, encoding_errors=encoding_errors)
-    plan = plan_for(opened, request, workers=workers, memory=memory)
-    shown = resolve(progress)
+    corpus, shown = open_corpus(sources, text, settings, threads), resolve(progress)
+    max_lag = corpus.request.settings.max_lag
     with tempfile.TemporaryDirectory(prefix="textlds-") as folder:
-        store = PieceStore(Path(folder), plan.held_bytes)
-        found = read_vocabulary(opened, store, request, plan, shown)
+        parts = Parts(Path(folder))
+        store = PieceStore(parts, corpus.plan.held_bytes)
+        found = read_vocabulary(corpus, store, shown)
         sink = MemorySink(len(found), max_lag)
-        unigrams = count_store(store, found, plan, max_lag=max_lag, folder=Path(folder), sink=sink, progress=shown)
+        unigrams = count_store(store, found, corpus.plan, max_lag=max_lag, parts=parts, sink=sink, progress=shown)
     return LagCounts(found, unigrams, sink.lags())
 
 
@@ -149,102 +173,77 @@ def count_to_folder(
     sources: Sources,
     output: str | os.PathLike[str],
     *,
-    vocab_size: int = 100_000,
-    max_lag: int = 7,
-    settings: TextSettings | None = None,
-    vocabulary: Vocabulary | None = None,
-    min_count: int = 1,
-    tokenizer: CustomTokenizer | None = None,
-    workers: int | None = None,
-    memory: str | int = "4GB",
-    text_column: str = "text",
-    encoding_errors: EncodingErrors = "strict",
+    text: TextSettings | None = None,
+    settings: CountSettings | None = None,
     resume: bool = False,
     force: bool = False,
+    threads: int | None = None,
     progress: ProgressOption = False,
 ) -> None:
     """Count straight into a counts folder, within the memory budget whatever the corpus; see :func:`count_corpus`.
 
-    The folder holds the same bytes as ``count_corpus(...).save(output)``. Work in progress is kept in a folder beside
-    it, ``<output>.partial-work``: after an interruption, ``resume=True`` goes on from there.
+    The folder holds the same bytes as ``count_corpus(...).save(output)``. Unfinished work is kept in a folder beside
+    it, ``<output>.work``: after an interruption, ``resume=True`` continues from there.
 
     Args:
         sources: As for :func:`count_corpus`.
         output: The folder to write.
-        vocab_size: As for :func:`count_corpus`, and so are the others.
-        max_lag: R.
-        settings: How text becomes tokens.
-        vocabulary: A given vocabulary.
-        min_count: Smallest number of occurrences of a type to keep.
-        tokenizer: A custom tokeniser.
-        workers: Threads.
-        memory: The budget.
-        text_column: Column of the text.
-        encoding_errors: ``"strict"`` or ``"replace"``.
-        resume: Go on with the work of an interrupted count of the same text with the same options.
+        text: As for :func:`count_corpus`.
+        settings: As for :func:`count_corpus`.
+        resume: Continue the interrupted work of the same text with the same settings.
         force: Replace the output, and throw away unfinished work unless it is resumed.
+        threads: How many.
         progress: Whether or where to show progress.
     """
-    target = Path(output)
-    request = make_request(
-        vocab_size=vocab_size, max_lag=max_lag, settings=settings,
-        vocabulary=vocabulary, min_count=min_count, tokenizer=tokenizer,
-    )  # fmt: skip
-    check_output(target, force=force or resume)
-    opened = open_sources(sources, text_column=text_column, encoding_errors=encoding_errors)
-    plan = plan_for(opened, request, workers=workers, memory=memory)
-    identities = source_identities(opened)
-    if identities is None and resume:
-        raise ArgumentError("only files can be counted with resume; this text cannot be read a second time.")
-    sizes = {"piece_bytes": plan.piece_bytes, "block_tokens": plan.block_tokens}
-    job = {**request.to_json(), "text_column": text_column, "encoding_errors": encoding_errors, "sources": identities}
-    work = Work(target, job, sizes, resume=resume, force=force)
-    if work.finished:
-        work.clear()
-        return
-    plan = dataclasses.replace(plan, **work.sizes)
-    shown = resolve(progress)
-    store = PieceStore(work.folder, plan.held_bytes, durable=identities is not None)
-    with work.kept_if_interrupted():
-        found = read_vocabulary(opened, store, request, plan, shown)
-        with new_folder(work.folder / "result", force=True) as folder:
-            with FolderSink(folder, len(found), max_lag) as sink:
-                unigrams = count_store(
-                    store, found, plan, max_lag=max_lag, folder=work.folder, sink=sink, progress=shown
-                )
-                sink.finish()
-            write_folder(folder, found, unigrams, sink.pointers)
-    work.publish(work.folder / "result")
+    corpus, target = open_corpus(sources, text, settings, threads), Path(output)
+    identities = corpus.identities()
+    job = {"task": "count", **corpus.request.to_json(), "sources": identities}
+    with Work(target, job, sizes=corpus.sizes, resume=resume, force=force, again=identities is not None) as work:
+        if work.finished:
+            _check_finished(target, corpus.request)
+        else:
+            count_into(work, target, corpus, resolve(progress))
 
 
-def plan_for(opened: list[Source], request: Request, *, workers: int | None, memory: str | int) -> Plan:
-    """Divide the memory budget for these sources."""
-    known = [source.size for source in opened if source.size is not None]
-    text_bytes = sum(known) if len(known) == len(opened) else None
-    return make_plan(
-        memory, workers=workers, vocab_size=request.vocab_size, max_lag=request.max_lag, text_bytes=text_bytes
-    )
+def count_into(work: Work, target: Path, corpus: Corpus, progress: Progress) -> None:
+    """Count into a folder, with the parts of unfinished work."""
+    plan, max_lag = dataclasses.replace(corpus.plan, **work.sizes), corpus.request.settings.max_lag
+    store = PieceStore(work.parts, plan.held_bytes)
+    found = read_vocabulary(dataclasses.replace(corpus, plan=plan), store, progress)
+    with work.publishing(target) as folder:
+        with FolderSink(folder, len(found), max_lag) as sink:
+            unigrams = count_store(store, found, plan, max_lag=max_lag, parts=work.parts, sink=sink, progress=progress)
+            sink.finish()
+        write_folder(folder, found, unigrams, sink.pointers)
 
 
-def source_identities(opened: list[Source]) -> list[Any] | None:
-    """Return what tells whether sources are still the same; None if one of them cannot be read again."""
-    identities = [source.identity() for source in opened]
-    return None if None in identities else identities
+def _check_finished(output: Path, request: Request) -> None:
+    """Refuse to take the counts of other settings for the result of this work."""
+    config = read_config(output, kind="counts", check="sizes")
+    then = {**config["settings"], "max_lag": config["max_lag"]}
+    now = {**request.text.to_json(), "max_lag": request.settings.max_lag}
+    changed = [f"{name}: {then.get(name)!r} there, {now[name]!r} now" for name in now if then.get(name) != now[name]]
+    if changed:
+        raise ArgumentError(
+            f"{output} holds finished counts with other settings ({'; '.join(changed)}). Choose another output, or "
+            f"replace it with --force."
+        )
 
 
-def read_vocabulary(
-    opened: list[Source], store: PieceStore, request: Request, plan: Plan, progress: Progress
-) -> Vocabulary:
+def read_vocabulary(corpus: Corpus, store: PieceStore, progress: Progress) -> Vocabulary:
     """Tokenise all sources into ``store`` and return the vocabulary, learnt or given."""
-    tokenize_sources(opened, store, request.settings, request.tokenizer, plan, progress)
+    request = corpus.request
+    tokenize_sources(corpus.sources, store, request.text, corpus.plan, progress)
     if not store.tokens:
-        raise CorpusError(f"the text ({len(opened)} sources) has no token. Check the paths and the text column.")
+        raise CorpusError(
+            f"the text ({len(corpus.sources)} sources) has no token. Check the paths and the text column."
+        )
     if request.vocabulary is not None:
         return request.vocabulary
     return learn_vocabulary(
         store,
-        vocab_size=request.vocab_size,
-        min_count=request.min_count,
-        settings=request.settings,
-        limit=plan.types_bytes,
+        vocab_size=request.settings.vocab_size,
+        min_count=request.settings.min_count,
+        settings=dataclasses.replace(request.text, custom=None),
+        limit=corpus.plan.types_bytes,
     )

@@ -8,7 +8,6 @@ the vocabulary in memory, or on disk where memory is short or work has to surviv
 from __future__ import annotations
 
 import dataclasses
-import os
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -16,15 +15,16 @@ from pathlib import Path
 import numpy as np
 
 from textlds.corpus.reading.opening import Chunk
-from textlds.corpus.settings import TextSettings
-from textlds.corpus.tokens.tokenizer import ChunkTokenizer, CustomTokenizer
+from textlds.corpus.settings import END, TextSettings
+from textlds.corpus.tokens.tokenizer import ChunkTokenizer
 from textlds.corpus.tokens.types import TypeTable, pack
 from textlds.corpus.unknown import unknown_classes
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts import kernels
 from textlds.counts.arrays import I32, I64, Flags, Values
-from textlds.errors import CorpusError
+from textlds.errors import CorpusError, FormatError
 from textlds.storage.arrays import read_arrays, write_arrays
+from textlds.storage.parts import Parts
 
 DURABLE_AFTER = 10.0
 _STEP = 1 << 20  # ids read from disk at once
@@ -73,29 +73,45 @@ class Piece:
         return self.ids.nbytes + self.table.nbytes
 
     def save(self, path: Path) -> None:
-        """Write a file that is there whole or not at all."""
+        """Write a file that :meth:`load` reads."""
         data, offsets = self.table.word_bytes()
-        temporary = path.with_suffix(".partial")
         arrays: dict[str, Values] = {"ids": self.ids, "types": data, "offsets": offsets, "counts": self.table.counts}
         arrays["origin"] = np.array(self.origin, np.int64)
-        write_arrays(temporary, arrays)
-        os.replace(temporary, path)
+        write_arrays(path, arrays)
 
     @classmethod
     def load(cls, path: Path) -> Piece:
-        """Read a file that :meth:`save` wrote; ids are mapped and read where they are used."""
+        """Read a file that :meth:`save` wrote; ids are mapped and read where they are used.
+
+        Raises:
+            FormatError: Its numbers are not those of a piece; compiled code takes them as indices.
+        """
         arrays = read_arrays(path)
         table = TypeTable()
-        if len(arrays["counts"]):
+        try:
             # Copies, because the compiled table takes arrays it may write to.
-            table.add_bytes(*(np.array(arrays[name]) for name in ("types", "offsets", "counts")))
-        source, offset, size = arrays["origin"].tolist()
-        return cls(arrays["ids"], table, (source, offset, size))
+            types, offsets, counts, origin = (np.array(arrays[n]) for n in ("types", "offsets", "counts", "origin"))
+            ids = arrays["ids"]
+            sound = (
+                [a.dtype for a in (ids, types, offsets, counts)] == [np.int32, np.uint8, np.int64, np.int64]
+                and len(offsets) == len(counts) + 1
+                and offsets[0] == 0
+                and offsets[-1] == len(types)
+                and bool((np.diff(offsets) >= 0).all() and (counts > 0).all())
+            )
+            if sound and len(counts):
+                table.add_bytes(types, offsets, counts)
+            if not sound or len(table) != len(counts) or (len(ids) and not END <= ids.min() <= ids.max() < len(table)):
+                raise ValueError("ids or types out of range")
+            source, offset, size = origin.tolist()
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise FormatError(f"{path} is not a piece of text ({error}). Start anew with --force.") from error
+        return cls(ids, table, (source, offset, size))
 
 
-def tokenize(text: PieceText, settings: TextSettings, tokenizer: CustomTokenizer | None = None) -> Piece:
+def tokenize(text: PieceText, settings: TextSettings) -> Piece:
     """Tokenise the chunks of a piece with a table of its own."""
-    worker = ChunkTokenizer(settings, tokenizer=tokenizer)
+    worker = ChunkTokenizer(settings, tokenizer=settings.custom)
     parts = [worker.ids(chunk.data, end=chunk.end, separated=chunk.separated) for chunk in text.chunks]
     ids = parts[0] if len(parts) == 1 else np.concatenate(parts)
     return Piece(ids, worker.table, text.origin)
@@ -105,14 +121,14 @@ class PieceStore:
     """The pieces of a corpus in order: in memory up to a limit, beyond it in a folder.
 
     Args:
-        folder: Where pieces go that memory has no room for.
+        parts: Where pieces go that memory has no room for. If it is durable, all pieces go there once the work has
+            taken :data:`DURABLE_AFTER` seconds, so that it can be resumed; less than that is sooner done again than
+            written every time.
         memory: Bytes that pieces may take in memory.
-        durable: Write all pieces to the folder once the work has taken :data:`DURABLE_AFTER` seconds, so that it can
-            go on after an interruption; less than that is sooner done again than written every time.
     """
 
-    def __init__(self, folder: Path, memory: int, *, durable: bool = False) -> None:
-        self._folder, self._room, self._durable = folder, memory, durable
+    def __init__(self, parts: Parts, memory: int) -> None:
+        self._parts, self._room = parts, memory
         self._held: list[Piece | None] = []
         self.tokens = 0
         self.table_bytes = 0
@@ -124,21 +140,15 @@ class PieceStore:
     def __len__(self) -> int:
         return len(self._held)
 
-    def path(self, index: int) -> Path:
-        """Return the file of piece number ``index``."""
-        return self._folder / f"piece-{index:06d}.safetensors"
-
-    def finished(self) -> int:
-        """Return how many pieces, from the first one on, are on disk from an earlier attempt."""
-        number = 0
-        while self._durable and self.path(number).exists():
-            number += 1
-        return number
+    def load(self, index: int) -> Piece | None:
+        """Return piece number ``index`` if it was written, by this run or an earlier one, and is whole."""
+        path = self._parts.find(_name(index))
+        return None if path is None else Piece.load(path)
 
     def write(self, index: int, piece: Piece) -> None:
         """Store piece ``index`` durably if that is asked for. May be called by any thread, in any order."""
         if self._worth_keeping():
-            piece.save(self.path(index))
+            self._parts.keep(_name(index), piece.save)
 
     def add(self, piece: Piece) -> None:
         """Take the next piece in order, and note what the vocabulary and the planning need to know of it."""
@@ -157,24 +167,34 @@ class PieceStore:
             self._held[index] = None
 
     def _worth_keeping(self) -> bool:
-        return self._durable and time.monotonic() - self._begin >= DURABLE_AFTER
+        return self._parts.durable and time.monotonic() - self._begin >= DURABLE_AFTER
 
     def _write_pending(self) -> None:
         for index in self._unwritten:
             piece = self._held[index]
-            if piece is not None and not self.path(index).exists():
-                piece.save(self.path(index))
+            if piece is not None and self._parts.find(_name(index)) is None:
+                self._parts.keep(_name(index), piece.save)
         self._unwritten.clear()
 
     def __iter__(self) -> Iterator[Piece]:
         for index in range(len(self)):
-            yield self._held[index] or Piece.load(self.path(index))
+            yield self._held[index] or self._loaded(index)
 
     def drain(self) -> Iterator[Piece]:
         """Iterate for the last time, freeing memory on the way."""
         for index in range(len(self)):
             piece, self._held[index] = self._held[index], None
-            yield piece or Piece.load(self.path(index))
+            yield piece or self._loaded(index)
+
+    def _loaded(self, index: int) -> Piece:
+        piece = self.load(index)
+        if piece is None:
+            raise FormatError(f"piece {index} of the text was removed while it was being counted. Start anew.")
+        return piece
+
+
+def _name(index: int) -> str:
+    return f"piece-{index:06d}"
 
 
 def writable(ids: I32) -> I32:

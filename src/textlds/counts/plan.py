@@ -17,7 +17,7 @@ import re
 
 from textlds.counts.blocks import RANGE_ENTRIES
 from textlds.errors import ArgumentError
-from textlds.linalg.threads import default_threads
+from textlds.linalg.threads import check_threads
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _MB = 10**6
@@ -29,7 +29,7 @@ class Plan:
     """Sizes that keep counting within its budget. None of them changes a single count.
 
     Attributes:
-        workers: Threads.
+        threads: Threads.
         piece_bytes: Text a piece.
         held_bytes: Pieces that may wait in memory.
         types_bytes: Table of types in the making; beyond it, the types are summed share by share.
@@ -37,7 +37,7 @@ class Plan:
         entries: Entries a lag that a thread writes before it hands them over.
     """
 
-    workers: int
+    threads: int
     piece_bytes: int
     held_bytes: int
     types_bytes: int
@@ -58,13 +58,13 @@ def parse_memory(memory: str | int) -> int:
 
 
 def make_plan(
-    memory: str | int, *, workers: int | None, vocab_size: int, max_lag: int, text_bytes: int | None = None
+    memory: str | int, *, threads: int | None, vocab_size: int, max_lag: int, text_bytes: int | None = None
 ) -> Plan:
     """Divide a budget.
 
     Args:
         memory: The budget.
-        workers: Threads, or None for one a core.
+        threads: Threads, or None for one a core.
         vocab_size: About V.
         max_lag: R.
         text_bytes: Size of the text if it is known: small corpora are cut small enough for all threads to have work.
@@ -73,23 +73,21 @@ def make_plan(
         ArgumentError: The budget does not hold the accumulators that this V and R need.
     """
     budget = parse_memory(memory)
-    workers = default_threads() if workers is None else workers
-    if workers < 1:
-        raise ArgumentError(f"workers={workers} must be at least 1.")
+    threads = check_threads(threads)
     rows = vocab_size + 100
-    fixed = 4 * rows * max_lag * workers + 8 * rows * max_lag * (workers + 1) + 300 * rows
+    fixed = 4 * rows * max_lag * threads + 8 * rows * max_lag * (threads + 1) + 300 * rows
     needed = max(64 * _MB, 2 * fixed)
     if budget < needed:
         raise ArgumentError(
-            f"memory={memory!r} is too little: {vocab_size:,} types, {max_lag} lags and {workers} threads need "
-            f"at least {-(-needed // _MB)}MB. Raise memory (--memory), or lower vocab_size, max_lag or workers."
+            f"memory={memory!r} is too little: {vocab_size:,} types, {max_lag} lags and {threads} threads need "
+            f"at least {-(-needed // _MB)}MB. Raise memory (--memory), or lower vocab_size, max_lag or threads."
         )
-    piece = min(32 * _MB, budget // (16 * (workers + 2)))
+    piece = min(32 * _MB, budget // (16 * (threads + 2)))
     if text_bytes is not None:
-        piece = min(piece, max(_MB, text_bytes // (4 * workers)))
-    entries = (budget - fixed) // 8 // (8 * max_lag * (workers + 1))
+        piece = min(piece, max(_MB, text_bytes // (4 * threads)))
+    entries = (budget - fixed) // 8 // (8 * max_lag * (threads + 1))
     return Plan(
-        workers=workers,
+        threads=threads,
         piece_bytes=max(piece, _MB // 4),
         held_bytes=budget // 5,
         types_bytes=budget // 4,

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from textlds.counts.arrays import I32, I64
 from textlds.counts.blocks import RowRange
+from textlds.errors import REMEDY, FormatError
 
 _UINT32_MAX = np.iinfo(np.uint32).max
 _HEADER = 128  # bytes before the data of a streamed safetensors file, two cache lines
@@ -102,6 +103,8 @@ class StreamedArray:
         while left:
             part = np.fromfile(narrow_path, narrow_dtype, min(left, 1 << 20), offset=offset)
             self.append(part)
+            if not len(part):
+                raise FormatError(f"{narrow_path} was truncated while it was being read. {REMEDY}")
             left, offset = left - len(part), offset + part.nbytes
         narrow_path.unlink()
 
@@ -215,14 +218,22 @@ class FolderSource:
         """Number of entries of every row of a lag; ``read`` is for the same lag until this is called again."""
         self._pointers = self._read_pointers(lag)
         self._dtype = _stored_dtype(values_file(self._folder, lag))
-        return np.asarray(np.diff(self._pointers))
+        lengths = np.asarray(np.diff(self._pointers))
+        if len(lengths) != self.n_rows or self._pointers[0] != 0 or (lengths < 0).any():
+            raise FormatError(
+                f"the row pointers of lag {lag} in {self._folder} must start at 0 and never fall. {REMEDY}"
+            )
+        return lengths
 
     def read(self, lag: int, low: int, high: int) -> tuple[I32, NDArray[Any]]:
         """Read columns and values of rows low..high-1."""
-        begin, end = int(self._pointers[low]), int(self._pointers[high])
+        begin, n = int(self._pointers[low]), int(self._pointers[high] - self._pointers[low])
         width = self._dtype.itemsize
-        columns = np.fromfile(columns_file(self._folder, lag), np.int32, end - begin, offset=_HEADER + 4 * begin)
-        values = np.fromfile(values_file(self._folder, lag), self._dtype, end - begin, offset=_HEADER + width * begin)
+        columns = np.fromfile(columns_file(self._folder, lag), np.int32, n, offset=_HEADER + 4 * begin)
+        values = np.fromfile(values_file(self._folder, lag), self._dtype, n, offset=_HEADER + width * begin)
+        # compiled code takes columns as indices
+        if len(columns) != n or len(values) != n or (n and not 0 <= columns.min() <= columns.max() < self.n_rows):
+            raise FormatError(f"lag {lag} of {self._folder} is truncated or has columns out of range. {REMEDY}")
         return columns, values
 
 

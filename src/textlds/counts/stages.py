@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +16,6 @@ import numpy as np
 from textlds.corpus.reading.files import TextSource, compression, is_remote
 from textlds.corpus.reading.opening import CHUNK_BYTES, Chunk, Source
 from textlds.corpus.settings import TextSettings
-from textlds.corpus.tokens.tokenizer import CustomTokenizer
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts.arrays import I32, I64
 from textlds.counts.blocks import Sink, count_block, in_order, merge
@@ -27,41 +24,39 @@ from textlds.counts.plan import Plan
 from textlds.counts.sinks import FolderSink, FolderSource
 from textlds.progress import Progress
 from textlds.storage.arrays import read_arrays, write_arrays
+from textlds.storage.parts import Parts
 
 _RUNS_AT_ONCE = 32  # runs merged in one go; each costs 16 V bytes of row lengths
 _RUN = "run.safetensors"
 
 
 def tokenize_sources(
-    sources: Sequence[Source],
-    store: PieceStore,
-    settings: TextSettings,
-    tokenizer: CustomTokenizer | None,
-    plan: Plan,
-    progress: Progress,
+    sources: Sequence[Source], store: PieceStore, settings: TextSettings, plan: Plan, progress: Progress
 ) -> None:
     """Read the text once, and put its pieces, in order, into ``store``; pieces that are there already are kept."""
 
     def make(item: tuple[int, PieceText]) -> Piece:
         index, text = item
-        if store.path(index).exists():
-            return Piece.load(store.path(index))
-        piece = tokenize(text, settings, tokenizer)
-        store.write(index, piece)
+        piece = store.load(index)
+        if piece is None:
+            piece = tokenize(text, settings)
+            store.write(index, piece)
         return piece
 
     sizes = [source.size for source in sources]
     total = None if None in sizes else sum(size or 0 for size in sizes)
     rate = Rate()
-    first = max(store.finished() - 1, 0)
-    with progress.task("tokenise", total, "bytes") as task, ThreadPoolExecutor(plan.workers) as pool:
-        for index in range(first):
-            piece = Piece.load(store.path(index))
-            store.add(piece)
-            task.advance(piece.origin[2])
-        begin = Piece.load(store.path(first)).origin[:2] if store.finished() else (0, 0)
-        texts = enumerate(cut_pieces(sources, plan.piece_bytes, begin=begin), start=first)
-        for _, piece in in_order(pool, plan.workers, make, texts):
+    with progress.task("tokenise", total, "bytes") as task, ThreadPoolExecutor(plan.threads) as pool:
+        # the last piece without a gap says where in the text to begin: everything before it need not be read again
+        last: Piece | None = None
+        while (piece := store.load(len(store) + (last is not None))) is not None:
+            if last is not None:
+                store.add(last)
+                task.advance(last.origin[2])
+            last = piece
+        begin = last.origin[:2] if last is not None else (0, 0)
+        texts = enumerate(cut_pieces(sources, plan.piece_bytes, begin=begin), start=len(store))
+        for _, piece in in_order(pool, plan.threads, make, texts):
             store.add(piece)
             task.advance(piece.origin[2], rate.note(piece.tokens))
 
@@ -103,13 +98,13 @@ def count_store(
     plan: Plan,
     *,
     max_lag: int,
-    folder: Path,
+    parts: Parts,
     sink: Sink,
     progress: Progress,
 ) -> I64:
     """Count all pieces and hand the finished rows to ``sink``; the store's memory is freed on the way.
 
-    A corpus larger than a block goes through sorted runs in ``folder``; runs that are there already are kept.
+    A corpus larger than a block goes through sorted runs among ``parts``; runs that are there already are kept.
 
     Returns:
         Occurrences of each row (V,).
@@ -122,7 +117,7 @@ def count_store(
 
     def count(rows: I32, first: int, into: Sink) -> I64:
         return count_block(
-            rows, first=first, n_rows=n_rows, max_lag=max_lag, workers=plan.workers, sink=into,
+            rows, first=first, n_rows=n_rows, max_lag=max_lag, threads=plan.threads, sink=into,
             entries=plan.entries, advance=lambda n: task.advance(n, rate.note(n)),
         )  # fmt: skip
 
@@ -130,44 +125,42 @@ def count_store(
         if items <= plan.block_tokens:
             return sum((count(rows, first, sink) for rows, first in blocks), np.zeros(n_rows, np.int64))
         runs = [
-            _run(folder / f"run-{number:05d}", n_rows, max_lag, functools.partial(count, *block))
+            _run(parts, f"run-{number:05d}", n_rows, max_lag, functools.partial(count, *block))
             for number, block in enumerate(blocks)
         ]
     with progress.task("merge", None) as task:
-        return _merge_runs(runs, n_rows, plan, max_lag=max_lag, folder=folder, sink=sink)
+        return _merge_runs(runs, n_rows, plan, max_lag=max_lag, parts=parts, sink=sink)
 
 
-def _run(path: Path, n_rows: int, max_lag: int, fill: Callable[[Sink], I64]) -> Path:
-    """Make a sorted run, a folder that is there whole or not at all; ``fill`` writes its rows."""
-    if path.exists():
-        return path
-    temporary = path.with_suffix(".partial")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir()
-    with FolderSink(temporary, n_rows, max_lag) as sink:
-        unigrams = fill(sink)
-        sink.finish()
-    write_arrays(temporary / _RUN, {"unigrams": unigrams, "pointers": sink.pointers})
-    os.replace(temporary, path)
-    return path
+def _run(parts: Parts, name: str, n_rows: int, max_lag: int, fill: Callable[[Sink], I64]) -> Path:
+    """Return a sorted run, a folder; ``fill`` writes its rows if it is not there."""
+
+    def write(folder: Path) -> None:
+        folder.mkdir()
+        with FolderSink(folder, n_rows, max_lag) as sink:
+            unigrams = fill(sink)
+            sink.finish()
+        write_arrays(folder / _RUN, {"unigrams": unigrams, "pointers": sink.pointers})
+
+    return parts.find(name) or parts.keep(name, write)
 
 
 def _pointers(run: Path, lag: int) -> I64:
     return np.array(read_arrays(run / _RUN)["pointers"][lag - 1])
 
 
-def _merge_runs(runs: list[Path], n_rows: int, plan: Plan, *, max_lag: int, folder: Path, sink: Sink) -> I64:
-    def add(part: list[Path], into: Sink) -> I64:
-        sources = [FolderSource(path, n_rows, functools.partial(_pointers, path)) for path in part]
-        merge(sources, [1] * len(part), max_lag=max_lag, workers=plan.workers, sink=into, entries=plan.entries)
-        return sum((np.array(read_arrays(path / _RUN)["unigrams"]) for path in part), np.zeros(n_rows, np.int64))
+def _merge_runs(runs: list[Path], n_rows: int, plan: Plan, *, max_lag: int, parts: Parts, sink: Sink) -> I64:
+    def add(group: list[Path], into: Sink) -> I64:
+        sources = [FolderSource(path, n_rows, functools.partial(_pointers, path)) for path in group]
+        merge(sources, [1] * len(group), max_lag=max_lag, threads=plan.threads, sink=into, entries=plan.entries)
+        return sum((np.array(read_arrays(path / _RUN)["unigrams"]) for path in group), np.zeros(n_rows, np.int64))
 
     level = 0
     while len(runs) > _RUNS_AT_ONCE:
-        parts = [runs[i : i + _RUNS_AT_ONCE] for i in range(0, len(runs), _RUNS_AT_ONCE)]
+        groups = [runs[i : i + _RUNS_AT_ONCE] for i in range(0, len(runs), _RUNS_AT_ONCE)]
         runs = [
-            _run(folder / f"merged-{level}-{i:05d}", n_rows, max_lag, functools.partial(add, part))
-            for i, part in enumerate(parts)
+            _run(parts, f"merged-{level}-{i:05d}", n_rows, max_lag, functools.partial(add, group))
+            for i, group in enumerate(groups)
         ]
         level += 1
     return add(runs, sink)

@@ -80,6 +80,7 @@ def run_demo(
 
 def _read_and_count(show: _Show, threads: int) -> tuple[list[str], LagCounts]:
     from textlds.api import count
+    from textlds.corpus.settings import CountSettings
     from textlds.progress import RichProgress
 
     show.step(
@@ -97,7 +98,9 @@ def _read_and_count(show: _Show, threads: int) -> tuple[list[str], LagCounts]:
             show.note("Compiling, once on a machine ...")
         compiled.result()
     read = time.perf_counter()
-    counts = count(texts=iter(texts), vocab_size=VOCAB_SIZE, workers=threads, memory="1GB", progress=True)
+    counts = count(
+        texts=iter(texts), vocab_size=VOCAB_SIZE, counting=CountSettings(memory="1GB"), threads=threads, progress=True
+    )
     show.result(
         f"{counts.tokens:,} tokens of {len(texts):,} docstrings in {len(files):,} files ({read - began:.0f} s); "
         f"{counts.vocabulary.n_types:,} words kept, pairs of words counted up to {counts.max_lag} apart "
@@ -110,7 +113,7 @@ def _compile() -> None:
     """Have the counter compiled by letting it count a little."""
     from textlds.api import count
 
-    count(texts=iter(["A few words in a row.", "And a few more."]), vocab_size=4, workers=1)
+    count(texts=iter(["A few words in a row.", "And a few more."]), vocab_size=4, threads=1)
 
 
 def _fit(show: _Show, counts: LagCounts, settings: dict[str, Any]) -> TextLDS:

@@ -24,10 +24,9 @@ from typing import Any
 import numpy as np
 
 from textlds.corpus.reading.files import TextSource, compression, split
-from textlds.corpus.reading.opening import EncodingErrors, Source, Sources, open_sources
+from textlds.corpus.reading.opening import Source, Sources, open_sources
 from textlds.corpus.reading.records import IterableSource
-from textlds.corpus.settings import BOUNDARY, END, TextSettings
-from textlds.corpus.tokens.tokenizer import CustomTokenizer
+from textlds.corpus.settings import BOUNDARY, END, CountSettings, TextSettings
 from textlds.corpus.tokens.types import TypeTable
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts import kernels
@@ -88,15 +87,8 @@ def count_on_cluster(
     client: Any,
     sources: Sources,
     *,
-    vocab_size: int = 100_000,
-    max_lag: int = 7,
-    settings: TextSettings | None = None,
-    vocabulary: Vocabulary | None = None,
-    min_count: int = 1,
-    tokenizer: CustomTokenizer | None = None,
-    memory: str | int = "4GB",
-    text_column: str = "text",
-    encoding_errors: EncodingErrors = "strict",
+    text: TextSettings | None = None,
+    settings: CountSettings | None = None,
     piece_bytes: int = PIECE_BYTES,
     progress: ProgressOption = False,
 ) -> LagCounts:
@@ -105,26 +97,18 @@ def count_on_cluster(
     Args:
         client: A ``distributed.Client``.
         sources: Paths, patterns, folders or URLs that every worker can read.
-        vocab_size: As for :func:`textlds.counts.count_corpus`, and so are those not named here.
-        max_lag: R.
-        settings: How text becomes tokens.
-        vocabulary: A given vocabulary.
-        min_count: Smallest number of occurrences of a type to keep.
-        tokenizer: A custom tokeniser; it is sent to the workers.
-        memory: What one task may take; pieces are made smaller if it is little.
-        text_column: Column of the text.
-        encoding_errors: ``"strict"`` or ``"replace"``.
-        piece_bytes: Text a piece.
+        text: How text becomes tokens; a custom tokeniser is sent to the workers.
+        settings: As for :func:`textlds.counts.count_corpus`. Memory is what one task may take; pieces are made smaller
+            if it is little.
+        piece_bytes: Text per piece.
         progress: Whether or where to show progress.
     """
-    request = make_request(
-        vocab_size=vocab_size, max_lag=max_lag, settings=settings,
-        vocabulary=vocabulary, min_count=min_count, tokenizer=tokenizer,
-    )  # fmt: skip
-    opened = open_sources(sources, text_column=text_column, encoding_errors=encoding_errors)
-    texts = cut(opened, max(1, min(piece_bytes, parse_memory(memory) // 16)))
+    request = make_request(text, settings)
+    max_lag = request.settings.max_lag
+    opened = open_sources(sources, request.settings)
+    texts = cut(opened, max(1, min(piece_bytes, parse_memory(request.settings.memory) // 16)))
     cluster = _Cluster(client, resolve(progress))
-    pieces = cluster.submit("piece", _tokenize, [(text, request.settings, request.tokenizer) for text in texts])
+    pieces = cluster.submit("piece", _tokenize, [(piece, request.text) for piece in texts])
     summaries: list[Summary] = cluster.gather("tokenise", "summary", _summarise, [(piece,) for piece in pieces])
     words = _find_vocabulary(cluster, pieces, summaries, request)
     # Part of the graph instead of scattered: whoever loses it can make it again.
@@ -208,9 +192,9 @@ def _find_vocabulary(
     return vocabulary_of(
         total,
         _boundaries(summaries),
-        vocab_size=request.vocab_size,
-        min_count=request.min_count,
-        settings=request.settings,
+        vocab_size=request.settings.vocab_size,
+        min_count=request.settings.min_count,
+        settings=dataclasses.replace(request.text, custom=None),
     )
 
 
@@ -251,9 +235,9 @@ def _last_items(items: I32, max_lag: int) -> I32:
 # What runs on the workers
 
 
-def _tokenize(sources: list[Source], settings: TextSettings, tokenizer: CustomTokenizer | None) -> Piece:
+def _tokenize(sources: list[Source], settings: TextSettings) -> Piece:
     chunks = [chunk for source in sources for chunk in source.chunks()]
-    return tokenize(PieceText(0, chunks), settings, tokenizer)
+    return tokenize(PieceText(0, chunks), settings)
 
 
 def _summarise(piece: Piece) -> Summary:
@@ -299,7 +283,7 @@ def _count(piece: Piece, vocabulary: Vocabulary, beginning: tuple[I32, int], max
         first=len(context),
         n_rows=len(vocabulary),
         max_lag=max_lag,
-        workers=1,
+        threads=1,
         sink=sink,
     )
     return Partial(unigrams, sink.lags())
@@ -308,5 +292,5 @@ def _count(piece: Piece, vocabulary: Vocabulary, beginning: tuple[I32, int], max
 def _add(*partials: Partial) -> Partial:
     max_lag = len(partials[0].lags)
     sink = MemorySink(len(partials[0].unigrams), max_lag)
-    merge([CsrSource(p.lags) for p in partials], [1] * len(partials), max_lag=max_lag, workers=1, sink=sink)
+    merge([CsrSource(p.lags) for p in partials], [1] * len(partials), max_lag=max_lag, threads=1, sink=sink)
     return Partial(np.sum([p.unigrams for p in partials], axis=0), sink.lags())

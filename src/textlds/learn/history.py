@@ -13,7 +13,7 @@ class History:
     """The course of learning.
 
     Attributes:
-        log_likelihood: After each EM iteration, nats a token, relative to the static model.
+        log_likelihood: After each EM iteration, nats per token, relative to the static model.
         seconds: Since the start of learning, at the end of each iteration.
         start: The log-likelihood before the first iteration.
         settings: Every setting of ``fit``, the seed included, and the facts of the counts it saw.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -13,11 +12,11 @@ import numpy as np
 from textlds._version import __version__
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts.lagcounts import LagCounts
-from textlds.errors import ArgumentError
+from textlds.errors import ArgumentError, TextLDSError
 from textlds.lds.params import LDSParams
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.lds.steady import steady_state
-from textlds.learn.checkpoint import Checkpoint, SavedStep
+from textlds.learn.checkpoint import LEXICON, SKETCH, STEP, Checkpoint, SavedStep
 from textlds.learn.em import FIRST_RELAXATION, EMStep, check_horizon, em_steps
 from textlds.learn.history import History
 from textlds.learn.moments import Moments, WordMoments, word_moments
@@ -28,6 +27,7 @@ from textlds.lexicon.lexicon import Lexicon, make_lexicon
 from textlds.linalg.threads import check_threads, one_blas_thread
 from textlds.linalg.types import Vector
 from textlds.progress import Progress, ProgressOption, resolve
+from textlds.storage.work import Work
 
 _SAVE_EVERY = 15.0  # seconds between checkpoints
 
@@ -83,8 +83,7 @@ def fit_counts(
     build: Callable[[Fitted], Model],
     *,
     callback: Callback[Model] | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    resume: bool = False,
+    work: Work | None = None,
     threads: int | None = None,
     progress: ProgressOption = False,
 ) -> Model:
@@ -95,20 +94,23 @@ def fit_counts(
         settings: How.
         build: Makes a model of what was found.
         callback: Called after every iteration; True stops.
-        checkpoint: A folder for unfinished work.
-        resume: Continue from the checkpoint.
+        work: Where unfinished work is kept, and taken up if it is there.
         threads: How many; all cores by default.
         progress: Whether or where to show progress.
     """
     if not isinstance(counts, LagCounts):
         raise ArgumentError(f"counts must be LagCounts, as textlds.count returns them, not {type(counts).__name__}.")
-    if resume and checkpoint is None:
-        raise ArgumentError("resume=True needs checkpoint, the folder to go on from.")
     with one_blas_thread():
-        work = FitRun(counts, settings, build, callback, check_threads(threads), resolve(progress))
-        # made only now: arguments that are refused leave no folder behind
-        saved = None if checkpoint is None else Checkpoint(checkpoint, _job(counts, settings), resume=resume)
-        return work.run(saved)
+        run = FitRun(counts, settings, build, callback, check_threads(threads), resolve(progress))
+        if work is None:
+            return run.run(None)
+        new = work.begin("fit", _job(counts, settings))
+        try:
+            return run.run(Checkpoint(work.parts))
+        except TextLDSError:
+            if new:  # these settings cannot work: nothing of them is in the way of others
+                work.parts.forget("fit", SKETCH, LEXICON, STEP)
+            raise
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,7 @@ class FitRun(Generic[Model]):
         if saved.phase > 0 and before != now:
             raise ArgumentError(
                 f"iterations={now}, but this fit was interrupted after {before} iterations on the sketch, while it was "
-                f"being polished. Go on with iterations={before}, or delete the checkpoint to start anew."
+                f"being polished. Resume with iterations={before}, or start anew with --force."
             )
         self._history = replace(saved.history, settings={**saved.history.settings, **self._history.settings})
         self._began -= saved.history.seconds[-1] if saved.history.seconds else 0.0
@@ -243,7 +245,7 @@ class FitRun(Generic[Model]):
             for step in steps:
                 if step.iteration > done:
                     self._note(step)
-                    task.advance(1, f"log-likelihood {step.log_likelihood:.4f} nats a token")
+                    task.advance(1, f"log-likelihood {step.log_likelihood:.4f} nats per token")
                 elif not self._history.log_likelihood:
                     self._history = replace(self._history, start=float(step.log_likelihood))
                 # a phase begins where the one before ended: the callback has seen that
@@ -316,7 +318,7 @@ def make_sketch(words: WordMoments, size: int, seed: int, threads: int, progress
 def _record(counts: LagCounts, settings: FitSettings, moments: WordMoments) -> dict[str, Any]:
     """Return what a model's history says of how it was made."""
     return {
-        **asdict(settings),
+        **settings.to_json(),
         "pseudocount_used": moments.pseudocount,
         "sketch_size": settings.sketch_size(len(counts.vocabulary)),
         "tokens": counts.tokens,
@@ -328,10 +330,10 @@ def _record(counts: LagCounts, settings: FitSettings, moments: WordMoments) -> d
 
 
 def _job(counts: LagCounts, settings: FitSettings) -> dict[str, Any]:
-    """Return what a checkpoint must agree in to be gone on from."""
+    """Return the counts and settings that must match before a fit can be resumed."""
     facts = {"tokens": counts.tokens, "vocabulary": len(counts.vocabulary), "pairs": list(counts.pairs)}
-    # more iterations than were asked for at first may be asked for when going on
-    return {name: value for name, value in {**asdict(settings), **facts}.items() if name not in _MAY_CHANGE}
+    # more iterations than were asked for at first may be asked for on resuming
+    return {name: value for name, value in {**settings.to_json(), **facts}.items() if name not in _MAY_CHANGE}
 
 
 _MAY_CHANGE = ("iterations", "tolerance", "polish")

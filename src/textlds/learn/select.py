@@ -1,7 +1,7 @@
 """Choosing the settings of a fit: a grid of them, tried on one sketch of the same counts.
 
-The sketch is the dear part of a fit and depends on the pseudocount alone, so it is made once for each of those; what
-remains takes seconds a setting. Stopping iterations cost nothing: one run passes all of them.
+The sketch is the expensive part of a fit and depends on the pseudocount alone, so it is made once for each of those.
+What remains takes seconds per setting. Stopping iterations cost nothing: one run passes all of them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, SupportsFloat, TypeVar
 
 import numpy as np
@@ -25,6 +25,7 @@ from textlds.learn.sketch import Sketch
 from textlds.lexicon.lexicon import Lexicon, make_lexicon
 from textlds.linalg.threads import check_threads, one_blas_thread
 from textlds.progress import Progress, ProgressOption, SilentProgress, resolve
+from textlds.settings import unknown_name
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Trial:
 
     Attributes:
         settings: The values of the grid.
-        log_likelihood: Of the counts, nats a token, relative to the static model.
+        log_likelihood: Of the counts, nats per token, relative to the static model.
         held_out: The same of the held-out texts, or None. Comparable between trials with the same pseudocount only,
             because that decides what the static model is.
         score: What the score function returned, or None.
@@ -91,13 +92,12 @@ def select_settings(
     *,
     held_out: Iterable[Text] | None = None,
     score: Callable[[Model], float] | None = None,
-    settings: Mapping[str, Any] | None = None,
-    seed: int = 0,
+    settings: FitSettings | None = None,
     threads: int | None = None,
     progress: ProgressOption = False,
 ) -> Selection[Model]:
     """Try every combination of a grid of settings; see :func:`textlds.select`. ``build`` makes a model of a fit."""
-    combinations, stops = _combinations(grid, {**(settings or {}), "seed": seed})
+    combinations, stops = _combinations(grid, settings or FitSettings())
     if score is None and len(grid.get("pseudocount", ())) > 1:
         raise ArgumentError(
             "likelihoods are relative to a static model that depends on the pseudocount, so they cannot choose one. "
@@ -113,7 +113,7 @@ def select_settings(
             search.try_all(list(group), task.advance)
     trials = sorted(search.trials, key=lambda trial: -trial.merit)
     if search.best is None:
-        raise ArgumentError("no fit got as far as the iterations of the grid.")
+        raise ArgumentError("no fit reached any of the iterations in the grid.")
     return Selection(trials, search.best[1])
 
 
@@ -196,22 +196,19 @@ def _with_one_sketch(group: list[FitSettings], vocabulary: int) -> list[FitSetti
     ]
 
 
-def _combinations(grid: Mapping[str, Sequence[Any]], fixed: Mapping[str, Any]) -> tuple[list[FitSettings], list[int]]:
+def _combinations(grid: Mapping[str, Sequence[Any]], base: FitSettings) -> tuple[list[FitSettings], list[int]]:
     """Return all settings, those with the same pseudocount together, and the iterations to look at."""
-    known = {field.name for field in fields(FitSettings)} - {"seed", "polish", "tolerance"}
+    known = set(FitSettings.options()) - {"seed", "polish", "tolerance"}
     for name, values in grid.items():
         if name not in known:
-            raise ArgumentError(f"grid: {name!r} is not a setting to choose; these are: {', '.join(sorted(known))}.")
+            raise unknown_name("the grid", name, known)
         if isinstance(values, str) or not isinstance(values, Sequence) or not values:
             raise ArgumentError(f"grid: give a list of values for {name!r}, not {values!r}.")
-    for name in fixed:
-        if name not in known | {"seed"}:
-            raise ArgumentError(
-                f"settings: {name!r} is not a setting of select; these are: {', '.join(sorted(known))}."
-            )
-    stops = [FitSettings(iterations=n).iterations for n in grid.get("iterations", [fixed.get("iterations", 50)])]
+    if base.polish or base.tolerance:
+        raise ArgumentError("select takes neither polish nor tolerance: trials stop at the iterations of the grid.")
+    stops = [base.replace(iterations=n).iterations for n in grid.get("iterations", [base.iterations])]
     # the sketch is shared by settings with one pseudocount, so these come together
     names = sorted((name for name in grid if name != "iterations"), key=lambda name: name != "pseudocount")
     products = itertools.product(*(grid[name] for name in names))
-    base = {**fixed, "iterations": max(stops)}
-    return [FitSettings(**{**base, **dict(zip(names, values, strict=True))}) for values in products], sorted(set(stops))
+    changes = ({**dict(zip(names, values, strict=True)), "iterations": max(stops)} for values in products)
+    return [base.replace(**change) for change in changes], sorted(set(stops))

@@ -12,6 +12,7 @@ building    all of it, from a corpus
 index       questions
 """
 
+from textlds.corpus.settings import IndexSettings
 from textlds.search.index import Occurrence, OccurrenceIndex
 
-__all__ = ["Occurrence", "OccurrenceIndex"]
+__all__ = ["IndexSettings", "Occurrence", "OccurrenceIndex"]

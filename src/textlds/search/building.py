@@ -3,7 +3,8 @@
 The corpus is read once, into a temporary copy beside the index, while its words are counted. Then it is known which
 occurrences are kept; the texts they occur in are embedded, and vectors go to their rows in a temporary file (half a
 gigabyte per million at h = 128), from which faiss reads them. Memory holds a window of texts, 13 bytes per text, some
-bytes per occurrence, and at the end the vectors at a byte per number.
+bytes per occurrence, and at the end the vectors at a byte per number. The copy and the vectors are parts of unfinished
+work, which is resumed from the last one that was finished.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-import tempfile
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from textlds._version import __version__
 from textlds.corpus.reading.opening import Source
 from textlds.corpus.reading.texts import read_texts, total_size
+from textlds.corpus.settings import ReadSettings
 from textlds.corpus.tokens.tokenizer import ChunkTokenizer, separated
+from textlds.corpus.tokens.types import TypeTable
 from textlds.errors import ArgumentError, CorpusError
 from textlds.model.textlds import TextLDS
 from textlds.progress import Progress
@@ -29,32 +31,53 @@ from textlds.search.sampling import NONE, Plan, Selection, select
 from textlds.search.senses import SenseSpace
 from textlds.search.texts import Place, Spool, TextWriter, mapped
 from textlds.search.vectors import write_vectors
-from textlds.storage.arrays import write_arrays
+from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.folders import CONFIG, write_config, write_json
+from textlds.storage.parts import Parts
 
 MODEL, WORDS = "model", "words.json"
 OCCURRENCES, TEXTS, VECTORS = "occurrences.safetensors", "texts.safetensors", "vectors.faiss"
+_COPY, _EMBEDDED = "copy", "embedded"  # parts of unfinished work
+_ARRAYS, _VECTORS, _KEPT = "arrays.safetensors", "vectors", "kept"
 _WINDOW = 1 << 16  # tokens embedded at a time
 _SHOWN_EVERY = 1000  # texts between updates of the progress
 
 
-def build(folder: Path, model: TextLDS, sources: list[Source], plan: Plan, *, threads: int, progress: Progress) -> None:
-    """Write an index into an empty folder."""
+def build(
+    folder: Path,
+    model: TextLDS,
+    sources: list[Source],
+    plan: Plan,
+    parts: Parts,
+    *,
+    threads: int,
+    progress: Progress,
+) -> None:
+    """Write an index into an empty folder; parts that are there already are used."""
     model.save(folder / MODEL)
-    with (
-        tempfile.TemporaryDirectory(dir=folder) as scratch,
-        (Path(scratch) / "texts").open("w+b") as texts,
-        (Path(scratch) / "types").open("w+b") as types,
-    ):
-        spool = Spool(texts, types)
-        table = _read(sources, model, spool, progress).table
+    copy = parts.find(_COPY) or parts.keep(_COPY, lambda path: _read(path, sources, model, progress))
+    arrays = read_arrays(copy / _ARRAYS)
+    table = TypeTable()
+    if len(arrays["counts"]):
+        table.add_bytes(*(np.array(arrays[name]) for name in ("types", "offsets", "counts")))
+    with (copy / "texts").open("rb") as texts, (copy / "types").open("rb") as types:
+        spool = Spool(texts, types, arrays)
         selection = select(table, model.vocabulary, plan)
         if not len(selection):
             raise CorpusError(
                 f"none of the {spool.tokens:,} tokens of the text is to be indexed. Check the text, words and "
                 f"min_count (now {plan.min_count})."
             )
-        library = _embed(folder, Path(scratch), model, spool, selection, plan, threads=threads, progress=progress)
+        embedded = parts.find(_EMBEDDED) or parts.keep(
+            _EMBEDDED,
+            lambda path: _embed(path, model, spool, selection, plan.recipe, threads=threads, progress=progress),
+        )
+    shutil.copyfile(embedded / OCCURRENCES, folder / OCCURRENCES)
+    write_arrays(folder / TEXTS, {"blocks": mapped(embedded / _KEPT)})
+    space = SenseSpace(model, recipe=plan.recipe)
+    vectors = np.memmap(embedded / _VECTORS, np.float16, "r", shape=(len(selection), space.dimensions))
+    with progress.task("Index", len(selection), "occurrences") as task:
+        library = write_vectors(folder / VECTORS, vectors, seed=plan.seed, threads=threads, task=task)
     write_json(folder / WORDS, selection.words, indent=None)
     content = {
         "textlds_version": __version__,
@@ -69,13 +92,35 @@ def build(folder: Path, model: TextLDS, sources: list[Source], plan: Plan, *, th
     write_config(folder, kind="index", content=content)
 
 
+def job_of(model: TextLDS, sources: list[Source], reading: ReadSettings, plan: Plan) -> dict[str, Any]:
+    """Return what an index is made of: what must match before unfinished work can be resumed."""
+    numbers = hashlib.sha256(repr(model.vocabulary.words).encode())
+    for array in (model.params.A, model.params.C, model.params.Q):
+        numbers.update(np.ascontiguousarray(array).data)
+    identities = [source.identity() for source in sources]
+    return {
+        "task": "index", "model": numbers.hexdigest(), "text": model.vocabulary.settings.to_json(),
+        "sources": None if None in identities else identities, **reading.to_json(), "plan": plan.to_json(),
+    }  # fmt: skip
+
+
 def model_sum(folder: Path) -> str:
     """Return the sum of the model's config.json, which has those of its other files."""
     return hashlib.sha256((folder / MODEL / CONFIG).read_bytes()).hexdigest()
 
 
-def _read(sources: list[Source], model: TextLDS, spool: Spool, progress: Progress) -> ChunkTokenizer:
-    """Read and count the corpus."""
+def _read(folder: Path, sources: list[Source], model: TextLDS, progress: Progress) -> None:
+    """Copy the corpus into a folder, with the types of its tokens, and count them."""
+    folder.mkdir()
+    with (folder / "texts").open("wb") as texts, (folder / "types").open("wb") as types:
+        spool = Spool(texts, types)
+        table = _spool(sources, model, spool, progress).table
+    data, offsets = table.word_bytes()
+    arrays = {**spool.arrays(), "types": data, "offsets": offsets, "counts": table.counts}
+    write_arrays(folder / _ARRAYS, arrays)
+
+
+def _spool(sources: list[Source], model: TextLDS, spool: Spool, progress: Progress) -> ChunkTokenizer:
     settings = dataclasses.replace(model.vocabulary.settings, boundary_token=None)
     custom = model.encoder.tokenizer
     if (
@@ -102,24 +147,17 @@ def _read(sources: list[Source], model: TextLDS, spool: Spool, progress: Progres
 
 
 def _embed(
-    folder: Path,
-    scratch: Path,
-    model: TextLDS,
-    spool: Spool,
-    selection: Selection,
-    plan: Plan,
-    *,
-    threads: int,
-    progress: Progress,
-) -> dict[str, Any]:
+    folder: Path, model: TextLDS, spool: Spool, selection: Selection, recipe: str, *, threads: int, progress: Progress
+) -> None:
     """Embed the texts with kept occurrences; write texts, occurrences and vectors."""
-    space = SenseSpace(model, recipe=plan.recipe)
+    folder.mkdir()
+    space = SenseSpace(model, recipe=recipe)
     n = len(selection)
     # float16: a byte a number is all that stays in the end
-    vectors = _new_memmap(scratch / "vectors", (n, space.dimensions), np.dtype(np.float16))
+    vectors = _new_memmap(folder / _VECTORS, (n, space.dimensions), np.dtype(np.float16))
     text_of, position_of = np.empty(n, np.int32), np.empty(n, np.int32)
     counter = selection.counter()
-    with (scratch / "kept").open("wb") as kept, progress.task("Embed", spool.tokens, "bytes") as task:
+    with (folder / _KEPT).open("wb") as kept, progress.task("Embed", spool.tokens, "bytes") as task:
         writer = TextWriter(kept)
         for numbers, contents, types, lengths in spool.windows(_WINDOW):
             rows = np.split(counter.rows(types), np.cumsum(lengths)[:-1])
@@ -140,12 +178,10 @@ def _embed(
         arrays = writer.finish()
     arrays |= {"starts": selection.starts, "text": text_of, "position": position_of}
     write_arrays(folder / OCCURRENCES, arrays)
-    write_arrays(folder / TEXTS, {"blocks": mapped(scratch / "kept")})
-    with progress.task("Index", n, "occurrences") as task:
-        return write_vectors(folder / VECTORS, vectors, seed=plan.seed, threads=threads, task=task)
+    vectors.flush()
 
 
-def _new_memmap(path: Path, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
+def _new_memmap(path: Path, shape: tuple[int, int], dtype: np.dtype[Any]) -> np.memmap[Any, Any]:
     """Map a new file. Its room on disk is taken at once: later, a full disk would end the process."""
     size = max(shape[0] * shape[1] * dtype.itemsize, 1)
     with path.open("wb") as file:

@@ -13,20 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textlds.corpus.encoding import Encoder, Text, TokenSequence
-from textlds.corpus.reading.opening import EncodingErrors, Sources, open_sources
+from textlds.corpus.reading.opening import Sources, open_sources
+from textlds.corpus.settings import IndexSettings
 from textlds.corpus.tokens.tokenizer import as_callable
 from textlds.errors import ArgumentError, FormatError, UnknownWordError, check_choice
 from textlds.linalg.threads import check_threads
 from textlds.model.loading import ModelLike, open_model
 from textlds.model.textlds import TextLDS
 from textlds.progress import ProgressOption, resolve
-from textlds.search.building import MODEL, OCCURRENCES, TEXTS, VECTORS, WORDS, build, model_sum
+from textlds.search.building import MODEL, OCCURRENCES, TEXTS, VECTORS, WORDS, build, job_of, model_sum
 from textlds.search.sampling import Plan, Words, word_key
 from textlds.search.senses import TOPIC, SenseSpace, reweighted
 from textlds.search.texts import Content, TextReader
 from textlds.search.vectors import VectorIndex, require_faiss
 from textlds.storage.arrays import read_arrays
-from textlds.storage.folders import new_folder, read_config, read_json
+from textlds.storage.folders import read_config, read_json
+from textlds.storage.work import Work
 from textlds.vectors.recipes import RecipeLike
 
 Vectors = NDArray[np.float32]
@@ -104,13 +106,12 @@ class OccurrenceIndex:
         output: str | os.PathLike[str],
         *,
         words: Words = "all",
-        min_count: int = 1,
-        per_word: int | None = 1000,
-        seed: int = 0,
+        min_count: int | None = None,
+        per_word: int | Literal["all"] | None = None,
         recipe: RecipeLike = "paper",
-        text_column: str = "text",
-        encoding_errors: EncodingErrors = "strict",
+        settings: IndexSettings | None = None,
         threads: int | None = None,
+        resume: bool = False,
         force: bool = False,
         progress: ProgressOption = False,
     ) -> OccurrenceIndex:
@@ -123,24 +124,27 @@ class OccurrenceIndex:
             output: The folder to be made.
             words: ``"all"`` with a letter; ``"content"``: these without the 100 most frequent of the model (less for a
                 vocabulary below 1000 words); or a list of words.
-            min_count: Words that occur less often are left out.
-            per_word: How many occurrences of a word are kept, drawn at random; None for all.
-            seed: Of that draw.
+            min_count: Words that occur less often are left out (1).
+            per_word: How many occurrences of a word are kept, drawn at random (1000), or ``"all"``.
             recipe: Of the vectors: ``"paper"`` or ``"context"``, or another with the part ``"state"`` alone.
-            text_column: What holds the text in JSON lines, Parquet files and data sets.
-            encoding_errors: ``"strict"``, or ``"replace"`` for bytes that are not UTF-8.
+            settings: Other settings, such as ``IndexSettings(seed=1, text_column="body")``.
             threads: How many; all cores by default. The number does not change what is kept.
-            force: Overwrite an index that is there.
+            resume: Continue interrupted work, which is kept in ``<output>.work``.
+            force: Overwrite an index that is there, and throw away unfinished work unless it is resumed.
             progress: True for a progress bar, or an object that shows it.
         """
         require_faiss()
         words = words if isinstance(words, str) else list(words)
-        opened = open_model(model)
-        plan = Plan(words, min_count, per_word, seed, str(opened.recipe(recipe)))
+        opened, count = open_model(model), check_threads(threads)
+        chosen = IndexSettings.joined(settings, "settings", min_count=min_count, per_word=per_word)
+        plan = Plan(words, chosen.min_count, chosen.kept, chosen.seed, str(opened.recipe(recipe)))
         SenseSpace(opened, recipe=plan.recipe)  # refuses what it cannot use before anything is read
-        sources = open_sources(corpus, text_column=text_column, encoding_errors=encoding_errors)
-        with new_folder(output, force=force) as folder:
-            build(folder, opened, sources, plan, threads=check_threads(threads), progress=resolve(progress))
+        sources = open_sources(corpus, chosen)
+        job = job_of(opened, sources, chosen, plan)
+        with Work(output, job, resume=resume, force=force, again=job["sources"] is not None) as work:
+            if not work.finished:
+                with work.publishing(work.output) as folder:
+                    build(folder, opened, sources, plan, work.parts, threads=count, progress=resolve(progress))
         return cls.load(output, tokenizer=as_callable(opened.encoder.tokenizer))
 
     @classmethod

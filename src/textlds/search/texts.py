@@ -72,12 +72,28 @@ class Spool:
     """The texts of a corpus and their token types in two temporary files, to be read once more.
 
     A corpus may be a stream, and files may change: what is embedded is what was counted.
+
+    Args:
+        texts: An open file.
+        types: Another.
+        arrays: What :meth:`arrays` returned when the files were written; None to write them.
     """
 
-    def __init__(self, texts: IO[bytes], types: IO[bytes]) -> None:
+    def __init__(self, texts: IO[bytes], types: IO[bytes], arrays: Mapping[str, Array] | None = None) -> None:
         self._texts, self._types = texts, types
         self._sizes, self._tokens = array.array("q"), array.array("q")
         self.places = Places()
+        if arrays is not None:
+            self._sizes.frombytes(arrays["text_bytes"].tobytes())
+            self._tokens.frombytes(arrays["text_tokens"].tobytes())
+            self.places.file.frombytes(arrays["text_file"].tobytes())
+            self.places.line.frombytes(arrays["text_line"].tobytes())
+            self.places.is_list.frombytes(arrays["text_is_list"].tobytes())
+
+    def arrays(self) -> dict[str, Array]:
+        """Return what has to be known to read the files again."""
+        sizes = {"text_bytes": np.array(self._sizes, np.int64), "text_tokens": np.array(self._tokens, np.int64)}
+        return {**sizes, **self.places.arrays()}
 
     def add(self, text: Text, types: NDArray[np.int32]) -> None:
         """Append one text."""

@@ -8,6 +8,9 @@ Writing goes to a hidden sibling folder first, is flushed to disk, and takes its
 A full disk, Ctrl-C or a kill leaves either the old folder or the new one, never half of one. (Overwriting exchanges the
 two in one step where the system can, as Linux does. Elsewhere it takes two renames, and a kill in the instant between
 them leaves the old folder beside its place, as ``.name.*.old/name``.)
+
+A temporary folder or file is locked while its process lives. What a killed process left is not locked, and the next one
+that writes the same output removes it.
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -30,6 +34,7 @@ from textlds.linalg.threads import default_threads
 
 CONFIG = "config.json"
 FORMAT_VERSION = 1
+_SUFFIX, _UNLOCKED, _MINUTE = ".partial", ".new", 60
 
 
 def check_output(path: str | os.PathLike[str], *, force: bool = False) -> Path:
@@ -54,24 +59,28 @@ def _is_ours(folder: Path) -> bool:
 
 
 @contextlib.contextmanager
-def new_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[Path]:
-    """Yield an empty temporary folder that becomes ``path`` if and only if the block ends without an error."""
+def new_folder(
+    path: str | os.PathLike[str], *, force: bool = False, before: Callable[[Path], None] | None = None
+) -> Iterator[Path]:
+    """Yield an empty temporary folder that becomes ``path`` if and only if the block ends without an error.
+
+    Args:
+        path: The folder to write.
+        force: Replace what is there.
+        before: Called with the finished folder just before it takes its place.
+    """
     target = check_output(path, force=force)
     if target.is_file():
         raise OutputExistsError(f"{target} is a file, and a folder is to be written. Choose another output.")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
-    try:
+    with _temporary(target, tempfile.mkdtemp) as temporary:
         os.chmod(temporary, 0o777 & ~_umask())  # mkdtemp makes it private; a model is an ordinary folder
         with _named(target):
             yield temporary
-            for file in temporary.rglob("*"):
-                _flush(file)
-            _flush(temporary)
-        _take_place(temporary, target)
-        _flush(target.parent)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+            flush_tree(temporary)
+        if before is not None:
+            before(temporary)
+        _take_place(temporary, check_output(target, force=force))
+        flush(target.parent)
 
 
 @contextlib.contextmanager
@@ -80,18 +89,85 @@ def new_file(path: str | os.PathLike[str], *, force: bool = False, text: bool = 
     target = check_output(path, force=force)
     if target.is_dir():
         raise OutputExistsError(f"{target} is a folder, and a file is to be written. Choose another output.")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
-    temporary = Path(name)
-    try:
-        with _named(target), os.fdopen(handle, "w" if text else "wb", encoding="utf-8" if text else None) as file:
+    with _temporary(target, _new_empty_file) as temporary:
+        with _named(target), temporary.open("w" if text else "wb", encoding="utf-8" if text else None) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
+        os.replace(temporary, check_output(target, force=force))
+        flush(target.parent)
+
+
+def _new_empty_file(**place: Any) -> str:
+    handle, name = tempfile.mkstemp(**place)
+    os.close(handle)
+    return str(name)
+
+
+@contextlib.contextmanager
+def _temporary(target: Path, make: Callable[..., str]) -> Iterator[Path]:
+    """Make a temporary sibling of an output, lock it, and remove it in the end; remove those of dead processes."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    clear_dead(target)
+    unlocked = Path(make(prefix=f".{target.name}.", suffix=_UNLOCKED, dir=target.parent))
+    temporary, held = unlocked.with_suffix(_SUFFIX), None
+    try:
+        held = lock(unlocked)
+        os.rename(unlocked, temporary)  # only now: nobody may take it for one of a dead process
+        yield temporary
     finally:
-        temporary.unlink(missing_ok=True)
+        remove(unlocked)
+        remove(temporary)
+        unlock(held)
+
+
+def clear_dead(target: Path) -> None:
+    """Remove the temporary siblings of an output that no living process holds."""
+    for path in target.parent.iterdir() if target.parent.is_dir() else ():
+        if path.name.startswith(f".{target.name}.") and path.suffix in (_SUFFIX, _UNLOCKED):
+            with contextlib.suppress(OSError):  # held by a living process, or not ours to remove
+                if path.suffix == _SUFFIX or time.time() - path.stat().st_mtime > _MINUTE:
+                    held = lock(path)
+                    if held is not None:
+                        remove(path)
+                        unlock(held)
+
+
+def lock(path: Path) -> int | None:
+    """Lock a folder or file until :func:`unlock` or the end of the process; None where the system cannot.
+
+    Raises:
+        BlockingIOError: Another process holds it.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return None
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise
+    except OSError:  # some network file systems
+        os.close(handle)
+        return None
+    return handle
+
+
+def unlock(held: int | None) -> None:
+    """Give up a lock."""
+    if held is not None:
+        os.close(held)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder with all that is in it, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -217,7 +293,14 @@ def _exchange(one: Path, other: Path) -> bool:
     return bool(rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
 
 
-def _flush(path: Path) -> None:
+def flush_tree(path: Path) -> None:
+    """Have a file, or a folder and all that is in it, written to the disk."""
+    for inner in (*path.rglob("*"), path) if path.is_dir() else (path,):
+        flush(inner)
+
+
+def flush(path: Path) -> None:
+    """Have a file, or the names in a folder, written to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from textlds.corpus.reading.sources import CHUNK_BYTES, Chunk, ReadingOptions, Source, checked
+from textlds.corpus.reading.sources import CHUNK_BYTES, Chunk, Source, checked
+from textlds.corpus.settings import ReadSettings
 from textlds.errors import ArgumentError, CorpusError, CorpusNotFoundError, MissingExtraError
 
 _BOM = b"\xef\xbb\xbf"
@@ -179,7 +180,7 @@ class TextSource(Source):
         stop: The byte after the last one to read, or None for all.
     """
 
-    def __init__(self, file: File, options: ReadingOptions, *, start: int = 0, stop: int | None = None) -> None:
+    def __init__(self, file: File, options: ReadSettings, *, start: int = 0, stop: int | None = None) -> None:
         self.file, self.options, self.start, self.stop = file, options, start, stop
         self.name = file.name
         self.size = file.size if stop is None or file.size is None else min(stop, file.size) - start
@@ -225,7 +226,8 @@ class TextSource(Source):
         if line + len(tail) - tail.endswith(b"\n") > limit:
             raise CorpusError(
                 f"{self.name} has a line of more than {limit:,} bytes at offset {offset + len(data) - line:,} of the "
-                f"text; a line is held in memory as a whole. Break the text into lines, or raise max_line_bytes."
+                f"text; a line is held in memory as a whole. Break the text into lines, or raise max_line_bytes "
+                f"(--max-line-bytes)."
             )
         return data + tail
 
@@ -237,13 +239,13 @@ def _tell(file: BinaryIO, name: str) -> int:
         return 0  # a stream from a server
 
 
-def split(path: str | os.PathLike[str], pieces: int, *, options: ReadingOptions | None = None) -> list[TextSource]:
+def split(path: str | os.PathLike[str], pieces: int, *, options: ReadSettings | None = None) -> list[TextSource]:
     """Cut a plain, uncompressed text into at most ``pieces`` sources of about equal size, at line ends.
 
     Only the last piece has the END of the source. Reading all pieces in order is reading the file.
     """
     file = File(os.fspath(path))
-    options = options or ReadingOptions()
+    options = options or ReadSettings()
     if pieces < 1:
         raise ArgumentError(f"pieces={pieces} must be at least 1.")
     if compression(file.name) or file.size is None:

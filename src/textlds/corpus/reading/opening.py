@@ -16,41 +16,28 @@ from typing import Any
 
 from textlds.corpus.reading.files import File, TextSource, compression, is_remote, remote, split
 from textlds.corpus.reading.records import DatasetSource, IterableSource, JsonLinesSource, ParquetSource, is_of_datasets
-from textlds.corpus.reading.sources import (
-    CHUNK_BYTES,
-    MAX_LINE_BYTES,
-    Chunk,
-    EncodingErrors,
-    ReadingOptions,
-    Source,
-)
+from textlds.corpus.reading.sources import CHUNK_BYTES, Chunk, Source
+from textlds.corpus.settings import ReadSettings
 from textlds.errors import ArgumentError, CorpusNotFoundError
 
-__all__ = ["CHUNK_BYTES", "Chunk", "EncodingErrors", "Source", "Sources", "open_sources", "split"]
+__all__ = ["CHUNK_BYTES", "Chunk", "Source", "Sources", "open_sources", "split"]
 
 Sources = str | os.PathLike[str] | Iterable[Any]
+_TEXTS = " If these are texts and not paths, pass texts=[...] (or iter([...]) where there is no such argument)."
 
 
-def open_sources(
-    sources: Sources,
-    *,
-    text_column: str = "text",
-    encoding_errors: EncodingErrors = "strict",
-    max_line_bytes: int = MAX_LINE_BYTES,
-) -> list[Source]:
+def open_sources(sources: Sources, options: ReadSettings | None = None) -> list[Source]:
     """Return the sources that a corpus is made of; nothing of their text is read yet.
 
     Args:
         sources: A path, a list of paths (or of :class:`Source`), an iterable of strings or token lists, or a Hugging
             Face data set.
-        text_column: The field of JSON lines, or column of Parquet or a data set, that holds the text.
-        encoding_errors: Bytes that are not UTF-8 are an error (``"strict"``) or become U+FFFD (``"replace"``).
-        max_line_bytes: A longer line is an error: a line is held in memory as a whole.
+        options: How they are read.
 
     Raises:
         CorpusNotFoundError: Nothing was named, a file is missing, a pattern matches nothing, a folder has no files.
     """
-    options = ReadingOptions(text_column, encoding_errors, max_line_bytes)
+    options = options or ReadSettings()
     if is_of_datasets(sources):
         return [DatasetSource(sources, options)]
     if isinstance(sources, str | os.PathLike | Source):
@@ -70,11 +57,11 @@ def open_sources(
         elif isinstance(item, str | os.PathLike):
             found += [_source(path, options) for path in _expand(os.fspath(item))]
         else:
-            raise ArgumentError(f"a list of paths holds {item!r:.100}. For texts, pass an iterator: iter(texts).")
+            raise ArgumentError(f"a list of paths holds {item!r:.100}.{_TEXTS}")
     return found
 
 
-def _source(path: str, options: ReadingOptions) -> Source:
+def _source(path: str, options: ReadSettings) -> Source:
     name = path[: len(path) - len(compression(path))].lower()
     if name.endswith((".jsonl", ".ndjson")):
         return JsonLinesSource(File(path), options)
@@ -100,7 +87,7 @@ def _expand(path: str) -> list[str]:
             raise CorpusNotFoundError(f"no file matches the pattern {path}. Check it, and quote it in a shell.")
         return files
     if not os.path.exists(path):
-        hint = " To count Python strings, pass an iterator: iter(texts)." if any(c.isspace() for c in path) else ""
+        hint = _TEXTS if any(c.isspace() for c in path) else ""
         raise CorpusNotFoundError(f"there is no file or folder {path!r:.200}. Check the path.{hint}")
     return [path]
 

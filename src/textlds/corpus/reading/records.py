@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from textlds.corpus.reading.files import File, TextSource
-from textlds.corpus.reading.sources import CHUNK_BYTES, Chunk, ReadingOptions, Record, Source, record_chunks
+from textlds.corpus.reading.sources import CHUNK_BYTES, Chunk, Record, Source, record_chunks
+from textlds.corpus.settings import ReadSettings
 from textlds.errors import ArgumentError, CorpusError, MissingExtraError
 
 
@@ -25,7 +26,7 @@ def as_record(value: Any, where: str) -> Record:
 class _FileRecords(Source):
     """Records in a file."""
 
-    def __init__(self, file: File, options: ReadingOptions) -> None:
+    def __init__(self, file: File, options: ReadSettings) -> None:
         self.file, self.options = file, options
         self.name, self.size = file.name, file.size
 
@@ -118,7 +119,7 @@ _DATASET_ROWS = 1000  # read at a time, all columns but the text left alone
 class IterableSource(Source):
     """A Python iterable of texts, token lists, or mappings with the text column; read once if it is an iterator."""
 
-    def __init__(self, items: Iterable[Any], options: ReadingOptions, *, name: str = "the iterable") -> None:
+    def __init__(self, items: Iterable[Any], options: ReadSettings, *, name: str = "the iterable") -> None:
         self.items, self.options, self.name, self.size = items, options, name, None
 
     def chunks(self, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]:
@@ -142,7 +143,7 @@ def is_of_datasets(value: object) -> bool:
 class DatasetSource(IterableSource):
     """A data set or a column of one, on disk or streamed, read some rows at a time."""
 
-    def __init__(self, dataset: Any, options: ReadingOptions) -> None:
+    def __init__(self, dataset: Any, options: ReadSettings) -> None:
         if isinstance(dataset, Mapping):
             raise ArgumentError(f"the data set has the splits {', '.join(map(repr, dataset))}; give one of them.")
         whole = hasattr(dataset, "column_names")  # a column has none

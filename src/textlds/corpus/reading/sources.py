@@ -10,20 +10,19 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from textlds.compiled import kernel
+from textlds.corpus.settings import EncodingErrors
 from textlds.corpus.tokens.memory import byte, word
 from textlds.corpus.tokens.tokenizer import BytesLike, separated
-from textlds.errors import ArgumentError, EncodingError, check_choice
+from textlds.errors import EncodingError
 
-EncodingErrors = Literal["strict", "replace"]
 Record = str | list[str] | tuple[str, ...]
 
 CHUNK_BYTES = 1 << 22
-MAX_LINE_BYTES = 1 << 26
 _HIGH_BITS = np.uint64(0x8080808080808080)
 
 
@@ -44,27 +43,6 @@ class Chunk:
     offset: int
     size: int
     separated: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class ReadingOptions:
-    """How text is read.
-
-    Attributes:
-        text_column: The field of JSON lines or column of Parquet that holds the text, or a list of tokens.
-        encoding_errors: Bytes that are not UTF-8 are an error (``"strict"``) or become U+FFFD (``"replace"``).
-        max_line_bytes: A longer line is an error: a line is held in memory as a whole.
-    """
-
-    text_column: str = "text"
-    encoding_errors: EncodingErrors = "strict"
-    max_line_bytes: int = MAX_LINE_BYTES
-
-    def __post_init__(self) -> None:
-        options = get_args(EncodingErrors)
-        check_choice("encoding_errors", self.encoding_errors, options)
-        if self.max_line_bytes < 1:
-            raise ArgumentError(f"max_line_bytes={self.max_line_bytes} must be at least 1.")
 
 
 class Source(abc.ABC):

@@ -201,7 +201,9 @@ def check_tokenizer(settings: TextSettings, tokenizer: CustomTokenizer | None) -
     if not (tokenizer is None or callable(tokenizer) or isinstance(tokenizer, str) or hasattr(tokenizer, "encode")):
         raise ArgumentError(f"tokenizer={tokenizer!r:.100} is neither a callable nor a Hugging Face tokenizer.")
     if settings.tokenizer == "custom" and tokenizer is None:
-        raise ArgumentError("tokenizer='custom' needs the callable: pass tokenizer=<function from str to tokens>.")
+        raise ArgumentError(
+            "tokenizer='custom' needs the callable: TextSettings(tokenizer=<function from str to tokens>)."
+        )
     if settings.tokenizer != "custom" and tokenizer is not None:
         raise ArgumentError(
             f"a tokenizer was given, but the text settings say tokenizer={settings.tokenizer!r}; "

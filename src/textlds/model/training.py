@@ -1,0 +1,146 @@
+"""From counts or text to a model folder, with unfinished work kept beside it: one way for Python and the commands."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from textlds.corpus.reading.opening import Sources
+from textlds.corpus.settings import CountSettings, TextSettings
+from textlds.counts.counting import Corpus, count_into, open_corpus
+from textlds.counts.lagcounts import LagCounts
+from textlds.errors import ArgumentError, FormatError
+from textlds.learn.run import Callback, Fitted, fit_counts
+from textlds.learn.settings import FitSettings
+from textlds.model.textlds import TextLDS
+from textlds.progress import ProgressOption, resolve
+from textlds.storage.folders import check_output, remove
+from textlds.storage.work import Work
+
+PathLike = str | os.PathLike[str]
+
+
+def model_of(fitted: Fitted) -> TextLDS:
+    """Return the model that a fit found."""
+    return TextLDS(
+        fitted.params, fitted.vocabulary, fitted.frequencies, fitted.moments,
+        lexicon=fitted.lexicon, history=fitted.history,
+    )  # fmt: skip
+
+
+def fit_to_folder(
+    counts: LagCounts | PathLike,
+    output: PathLike,
+    settings: FitSettings,
+    *,
+    callback: Callback[TextLDS] | None = None,
+    resume: bool = False,
+    force: bool = False,
+    threads: int | None = None,
+    progress: ProgressOption = False,
+) -> TextLDS:
+    """Fit counts and write the model. Unfinished work is kept in ``<output>.work``.
+
+    Args:
+        counts: The counts, or their folder.
+        output: The model folder to write.
+        settings: How to fit.
+        callback: Called after every iteration; True stops.
+        resume: Continue interrupted work.
+        force: Replace the output, and throw away unfinished work unless it is resumed.
+        threads: How many; all cores by default.
+        progress: Whether or where to show progress.
+    """
+    with Work(output, {"task": "fit"}, resume=resume, force=force) as work:
+        if work.finished:
+            return _finished(Path(output), settings)
+        loaded = counts if isinstance(counts, LagCounts) else LagCounts.load(counts)
+        return _fit(loaded, settings, work, callback, threads=threads, progress=progress)
+
+
+def train_to_folder(
+    sources: Sources,
+    output: PathLike,
+    settings: FitSettings,
+    *,
+    text: TextSettings | None = None,
+    counting: CountSettings | None = None,
+    counts_output: PathLike | None = None,
+    resume: bool = False,
+    force: bool = False,
+    threads: int | None = None,
+    progress: ProgressOption = False,
+) -> TextLDS:
+    """Count text, fit the counts and write the model. Unfinished work, counts included, is kept in ``<output>.work``.
+
+    Args:
+        sources: What to count.
+        output: The model folder to write.
+        settings: How to fit.
+        text: How text becomes tokens.
+        counting: How it is counted.
+        counts_output: Where to keep the counts; by default they are removed with the unfinished work.
+        resume: Continue interrupted work: counting, or fitting if the counts are finished.
+        force: Replace the output, and throw away unfinished work unless it is resumed.
+        threads: How many; all cores by default.
+        progress: Whether or where to show progress.
+    """
+    corpus = open_corpus(sources, text, counting, threads)
+    settings.check_counts(corpus.request.most_rows, corpus.request.settings.max_lag)
+    identities = corpus.identities()
+    place = None if counts_output is None else os.path.abspath(counts_output)
+    job = {"task": "train", **corpus.request.to_json(), "sources": identities, "counts_output": place}
+    with Work(output, job, sizes=corpus.sizes, resume=resume, force=force, again=identities is not None) as work:
+        if work.finished:
+            return _finished(Path(output), settings, tokenizer=corpus.request.text.custom)
+        counts = _counts(work, corpus, None if place is None else Path(place), force=force, progress=progress)
+        work.retry = True  # with other settings of the fit, the counts can be used again
+        return _fit(
+            counts, settings, work, None, tokenizer=corpus.request.text.custom, threads=threads, progress=progress
+        )
+
+
+def _counts(work: Work, corpus: Corpus, place: Path | None, *, force: bool, progress: ProgressOption) -> LagCounts:
+    """Return the counts of unfinished work; those that are damaged or missing are made again."""
+    target = place or work.folder / "counts"
+    if work.published(target):
+        try:
+            return LagCounts.load(target)
+        except FormatError:
+            remove(target)
+    if place is not None:
+        check_output(place, force=force)
+    count_into(work, target, corpus, resolve(progress))
+    return LagCounts.load(target)
+
+
+def _fit(
+    counts: LagCounts,
+    settings: FitSettings,
+    work: Work,
+    callback: Callback[TextLDS] | None,
+    *,
+    tokenizer: Any = None,
+    threads: int | None,
+    progress: ProgressOption,
+) -> TextLDS:
+    model = fit_counts(
+        counts, settings, model_of, callback=callback, work=work, threads=threads, progress=progress
+    ).with_tokenizer(tokenizer)
+    with work.publishing(work.output) as folder:
+        model.save(folder, force=True)
+    return model
+
+
+def _finished(output: Path, settings: FitSettings, *, tokenizer: Any = None) -> TextLDS:
+    """Return the model that is there, if it was made with these settings."""
+    model = TextLDS.load(output, tokenizer=tokenizer)
+    then, now = model.history.settings, settings.to_json()
+    changed = [f"{name}: {then[name]!r} there, {now[name]!r} now" for name in now if then.get(name) != now[name]]
+    if changed:
+        raise ArgumentError(
+            f"{output} holds a finished model with other settings ({'; '.join(changed)}). Choose another output, or "
+            f"replace it with --force."
+        )
+    return model
