@@ -103,7 +103,7 @@ def test_resume_of_finished_work_says_so(run: Run, counts: Path, corpus: Path, t
         run(*command)
         assert "finished already" in run(*command, "--resume").stderr
     assert sorted(os.listdir(tmp_path)) == ["c", "m", "t"]
-    assert "state_size: 6 there, 5 now" in run(*fitting, "--resume", "--state-size", 5, code=1).stderr
+    assert "state_size: 6 then, 5 now" in run(*fitting, "--resume", "--state-size", 5, code=1).stderr
     assert sorted(os.listdir(tmp_path)) == ["c", "m", "t"]
 
 

@@ -273,7 +273,7 @@ def test_resume_without_earlier_work_begins_it_and_finished_work_is_finished(cor
     before = files(tmp_path / "counts")
     count_to_folder(corpus, tmp_path / "counts", resume=True, **OPTIONS)
     assert files(tmp_path / "counts") == before
-    with pytest.raises(ArgumentError, match=r"finished counts with other settings .max_lag: 4 there, 3 now"):
+    with pytest.raises(ArgumentError, match=r"another job .max_lag: 4 then, 3 now"):
         count_to_folder(corpus, tmp_path / "counts", resume=True, **OPTIONS | {"max_lag": 3})
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.txt", "counts"]
 

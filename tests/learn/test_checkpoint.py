@@ -97,7 +97,7 @@ def test_an_output_changes_nothing_and_a_finished_fit_can_be_had_again(counts, t
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
     again = fit(counts, output=tmp_path / "m", resume=True, callback=lambda s: pytest.fail("it is done"), **OPTIONS)
     assert again.params.A.tobytes() == textlds.load(tmp_path / "m").params.A.tobytes()
-    with pytest.raises(ArgumentError, match=r"finished model with other settings .*seed: 0 there, 1 now"):
+    with pytest.raises(ArgumentError, match=r"another job .*seed: 0 then, 1 now"):
         fit(counts, output=tmp_path / "m", resume=True, seed=1, **OPTIONS)
     with pytest.raises(OutputExistsError, match="exists already"):
         fit(counts, output=tmp_path / "m", **OPTIONS)

@@ -32,7 +32,7 @@ from textlds.errors import ArgumentError, CorpusError
 from textlds.progress import Progress, ProgressOption, resolve
 from textlds.storage.folders import read_config
 from textlds.storage.parts import Parts
-from textlds.storage.work import Work
+from textlds.storage.work import Work, check_same
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,7 +200,9 @@ def count_to_folder(
     job = {"task": "count", **corpus.request.to_json(), "sources": identities}
     with Work(target, job, sizes=corpus.sizes, resume=resume, force=force, again=identities is not None) as work:
         if work.finished:
-            _check_finished(target, corpus.request)
+            config = read_config(target, kind="counts", check="sizes")
+            now = {**corpus.request.text.to_json(), "max_lag": corpus.request.settings.max_lag}
+            check_same(target, {**config["settings"], "max_lag": config["max_lag"]}, now)
         else:
             count_into(work, target, corpus, resolve(progress))
 
@@ -215,19 +217,6 @@ def count_into(work: Work, target: Path, corpus: Corpus, progress: Progress) -> 
             unigrams = count_store(store, found, plan, max_lag=max_lag, parts=work.parts, sink=sink, progress=progress)
             sink.finish()
         write_folder(folder, found, unigrams, sink.pointers)
-
-
-def _check_finished(output: Path, request: Request) -> None:
-    """Refuse to take the counts of other settings for the result of this work."""
-    config = read_config(output, kind="counts", check="sizes")
-    then = {**config["settings"], "max_lag": config["max_lag"]}
-    now = {**request.text.to_json(), "max_lag": request.settings.max_lag}
-    changed = [f"{name}: {then.get(name)!r} there, {now[name]!r} now" for name in now if then.get(name) != now[name]]
-    if changed:
-        raise ArgumentError(
-            f"{output} holds finished counts with other settings ({'; '.join(changed)}). Choose another output, or "
-            f"replace it with --force."
-        )
 
 
 def read_vocabulary(corpus: Corpus, store: PieceStore, progress: Progress) -> Vocabulary:

@@ -10,13 +10,13 @@ from textlds.corpus.reading.opening import Sources
 from textlds.corpus.settings import CountSettings, TextSettings
 from textlds.counts.counting import Corpus, count_into, open_corpus
 from textlds.counts.lagcounts import LagCounts
-from textlds.errors import ArgumentError, FormatError
+from textlds.errors import FormatError
 from textlds.learn.run import Callback, Fitted, fit_counts
 from textlds.learn.settings import FitSettings
 from textlds.model.textlds import TextLDS
 from textlds.progress import ProgressOption, resolve
 from textlds.storage.folders import check_output, remove
-from textlds.storage.work import Work
+from textlds.storage.work import Work, check_same
 
 PathLike = str | os.PathLike[str]
 
@@ -136,11 +136,5 @@ def _fit(
 def _finished(output: Path, settings: FitSettings, *, tokenizer: Any = None) -> TextLDS:
     """Return the model that is there, if it was made with these settings."""
     model = TextLDS.load(output, tokenizer=tokenizer)
-    then, now = model.history.settings, settings.to_json()
-    changed = [f"{name}: {then[name]!r} there, {now[name]!r} now" for name in now if then.get(name) != now[name]]
-    if changed:
-        raise ArgumentError(
-            f"{output} holds a finished model with other settings ({'; '.join(changed)}). Choose another output, or "
-            f"replace it with --force."
-        )
+    check_same(output, model.history.settings, settings.to_json())
     return model

@@ -107,7 +107,7 @@ class Work:
             resume = found["job"] == self._job  # an attempt that was refused is in nobody's way
         self._fresh = found is None or not resume
         if found is not None and resume:
-            _check_same(self.folder, found["job"], self._job)
+            check_same(self.folder, found["job"], self._job)
             self.parts, self.sizes, self._force = parts, found["sizes"], force or found["replace"]
             parts.tidy()
             self.finished = self.published(self.output)
@@ -149,7 +149,7 @@ class Work:
         if then is None:
             self.parts.note(name, now)
             return True
-        _check_same(self.folder, then, now)
+        check_same(self.folder, then, now)
         return False
 
     @contextlib.contextmanager
@@ -255,7 +255,8 @@ def _refuse_old(output: Path, *, force: bool) -> None:
             )
 
 
-def _check_same(folder: Path, then: dict[str, Any], now: dict[str, Any]) -> None:
+def check_same(folder: Path, then: dict[str, Any], now: dict[str, Any]) -> None:
+    """Refuse a folder, of unfinished work or of its result, that was made with other settings or of other input."""
     changed = [_difference(name, then.get(name), now[name]) for name in now if then.get(name) != now[name]]
     if changed:
         raise ArgumentError(
