@@ -1,4 +1,4 @@
-"""The engine in the filter's eigenbasis against the dense steady-state filter and smoother, and the lock-step engine."""
+"""The engine in the eigenbasis against the dense steady-state filter and smoother, and the lock-step engine."""
 
 from __future__ import annotations
 

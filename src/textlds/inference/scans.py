@@ -114,7 +114,7 @@ def scan_backward(numbers, fresh, table, real, imaginary, low, high, ends, out):
 
 @kernel_fma
 def finish(context, own, numbers, begin, end, out, column):  # type: ignore[no-untyped-def]
-    """Write context[i] + own[w], scaled to length one, to out[begin + i, column:column + width]; short ones are zero."""
+    """Write context[i] + own[w], scaled to length one, to out[begin + i, column:column + width]; tiny ones are zero."""
     width = context.shape[1]
     lanes = np.empty(_LANES, context.dtype)
     whole = width // _LANES * _LANES
