@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from inference.test_engine import RAGGED, V, make_engine, random_ids, truth
 from textlds.inference import diagonal
-from textlds.inference.diagonal import DiagonalEngine
+from textlds.inference.diagonal import DiagonalEngine, distinct_words
 from textlds.inference.engine import sequence_starts
 from textlds.inference.scans import copy_words, cut, finish, number_words, row_length, scan_backward, scan_forward
 
@@ -21,14 +21,15 @@ def unit(rows):
     return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 1e-5)
 
 
-def vectors(engine, gains, ids, lengths, whitener, *, smooth=True, threads=1, parts=("state", "left", "right")):
-    parts = [part for part in parts if smooth or part != "right"]
+def vectors(
+    engine, gains, ids, lengths, whitener, *, smooth=True, threads=1, parts=("state", "left_context", "right_context")
+):
+    parts = [part for part in parts if smooth or part != "right_context"]
     h = whitener.shape[1]
     out = np.full((len(ids), len(parts) * h), np.nan, engine.dtype)
     readings = [(engine.reading(part, whitener, smooth=smooth), i * h) for i, part in enumerate(parts)]
-    numbers, seen, distinct = np.empty_like(ids), np.full(V, -1, np.int32), np.empty_like(ids)
-    n = number_words(ids, numbers, seen, distinct)
-    own = np.ascontiguousarray(gains[distinct[:n]], engine.dtype)
+    numbers, distinct = distinct_words(ids, V)
+    own = np.ascontiguousarray(gains[distinct], engine.dtype)
     engine.run(numbers, own, sequence_starts(lengths), readings, out, threads=threads)
     return {part: out[:, i * h : (i + 1) * h] for i, part in enumerate(parts)}
 
@@ -36,8 +37,8 @@ def vectors(engine, gains, ids, lengths, whitener, *, smooth=True, threads=1, pa
 def expected(params, m, lockstep, ids, lengths, whitener, *, smooth=True):
     means = truth(params, m, lockstep, ids, lengths)
     state = means["smooth"] if smooth else means["filt"]
-    found = {"state": unit(state @ whitener), "left": unit(means["pred"] @ whitener)}
-    return {**found, "right": unit((means["smooth"] - means["filt"]) @ whitener)} if smooth else found
+    found = {"state": unit(state @ whitener), "left_context": unit(means["pred"] @ whitener)}
+    return {**found, "right_context": unit((means["smooth"] - means["filt"]) @ whitener)} if smooth else found
 
 
 @pytest.mark.parametrize("smooth", [True, False])
@@ -109,9 +110,9 @@ def test_the_end_of_a_sequence_has_nothing_to_its_right_and_its_beginning_nothin
     lengths = [1, 5, 1, 1, 30]
     found = vectors(DiagonalEngine(lockstep.system), lockstep.gains, random_ids(1, 38), lengths, np.eye(8))
     starts = sequence_starts(lengths)
-    assert not found["left"][starts[:-1]].any()
-    assert not found["right"][starts[1:] - 1].any()
-    assert found["left"].any(axis=1).sum() == 38 - 5 == found["right"].any(axis=1).sum()
+    assert not found["left_context"][starts[:-1]].any()
+    assert not found["right_context"][starts[1:] - 1].any()
+    assert found["left_context"].any(axis=1).sum() == 38 - 5 == found["right_context"].any(axis=1).sum()
 
 
 def test_a_basis_that_is_none_is_refused():

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 
@@ -8,7 +9,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from textlds.errors import ArgumentError
-from textlds.linalg.threads import check_threads, default_threads, one_blas_thread, parallel_map
+from textlds.linalg.threads import check_threads, default_threads, lazy_map, one_blas_thread, parallel_map
 
 
 def test_threads_are_checked():
@@ -49,3 +50,28 @@ def test_blas_uses_one_thread_inside_and_what_it_used_before_after():
         with one_blas_thread():
             assert blas_threads() <= {1}
         assert 1 not in blas_threads() or default_threads() == 1
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_a_lazy_map_keeps_the_order_and_reads_few_items_ahead(threads):
+    taken = []
+
+    def endless():
+        for n in itertools.count():
+            taken.append(n)
+            yield n
+
+    results = lazy_map(lambda n: (time.sleep(0.01 * (n % 2)), n * n)[1], endless(), threads=threads)
+    assert taken == []
+    assert list(itertools.islice(results, 5)) == [0, 1, 4, 9, 16]
+    assert len(taken) <= 5 + threads + 1
+    results.close()
+    assert list(lazy_map(abs, [-1], threads=threads)) == [1]
+    assert list(lazy_map(abs, [], threads=threads)) == []
+
+
+def test_an_error_in_a_lazy_map_is_that_of_its_item():
+    results = lazy_map(lambda n: 1 // n, [1, 0, 1, 1], threads=2)
+    assert next(results) == 1
+    with pytest.raises(ZeroDivisionError):
+        next(results)

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from textlds.inference.scans import cut, finish, scan_backward, scan_forward
+from textlds.inference.scans import cut, finish, number_words, scan_backward, scan_forward
 from textlds.lds.canonical import CanonicalSystem
 from textlds.linalg.equations import solve_stein
 from textlds.linalg.threads import one_blas_thread, parallel_map
@@ -98,16 +98,16 @@ class DiagonalEngine:
         return self.amplification <= _LARGEST
 
     def reading(self, part: str, whitener: Matrix, *, smooth: bool = True) -> Reading:
-        """Return how to read off ``"state"``, ``"left"`` or ``"right"``, each multiplied by a matrix, (h, d)."""
+        """Return how to read off ``"state"``, ``"left_context"`` or ``"right_context"``, multiplied by a matrix, (h, d)."""
         basis, S, identity = self._B, self._S, np.eye(len(self._S))
-        if part == "left":  # p_t = diag(1/φ) F x̂_{t−1}
+        if part == "left_context":  # p_t = diag(1/φ) F x̂_{t−1}
             inverse = np.divide(1, self._system.shrink, out=np.zeros(len(S)), where=self._system.shrink > 0)
             return self._reading(np.zeros_like(whitener), basis.T @ (inverse[:, None] * whitener), None)
         if part == "state" and not smooth:
             return self._reading(whitener, basis.T @ whitener, None)
         own = (S if part == "state" else S - identity).T @ whitener
         context = np.vstack([basis.T @ own, self._inverse @ whitener])
-        return self._reading(own, context, (identity - S).T @ whitener, nothing_at_end=part == "right")
+        return self._reading(own, context, (identity - S).T @ whitener, nothing_at_end=part == "right_context")
 
     def run(
         self, numbers: NDArray[np.int32], gains: Array, starts: Index, readings: Sequence[tuple[Reading, int]],
@@ -185,6 +185,20 @@ def _real_eigenbasis(F: Matrix) -> tuple[Matrix, Vector, Vector]:
     basis = np.hstack([complex_vectors.real, complex_vectors.imag, vectors[:, reals].real])
     alpha, beta = values[pairs].real, values[pairs].imag
     return basis, np.concatenate([alpha, alpha, values[reals].real]), beta
+
+
+def distinct_words(ids: NDArray[np.int32], size: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the number of each token's word, and the word of each number, in the order in which they occur.
+
+    Args:
+        ids: Words, (n,).
+        size: One more than the largest id there may be.
+    """
+    seen: NDArray[np.int32] | None = getattr(_THREAD, "seen", None)
+    if seen is None or len(seen) < size:
+        seen = _THREAD.seen = np.full(size, -1, np.int32)
+    numbers, distinct = np.empty_like(ids), np.empty_like(ids)
+    return numbers, distinct[: number_words(ids, numbers, seen, distinct)]
 
 
 _THREAD = threading.local()

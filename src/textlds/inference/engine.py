@@ -78,6 +78,11 @@ class Engine:
         """The gains of the first positions of a sequence."""
         return exact_gains(self.system)
 
+    @staticmethod
+    def is_short(starts: Index) -> bool:
+        """Return whether there is one sequence only, so short that :meth:`one` is fastest."""
+        return len(starts) == 2 and int(starts[1]) <= 64
+
     def run(
         self,
         ids: NDArray[np.int32],
@@ -102,7 +107,7 @@ class Engine:
         extra = None if unknown is None else unknown.gains
         if len(ids) == 0:
             return
-        if len(starts) == 2 and len(ids) <= 64 and method == "smooth":
+        if self.is_short(starts) and method == "smooth":
             places = np.arange(len(ids), dtype=np.int64)
             consume(self.one(ids, extra), places, places)
             return

@@ -13,6 +13,7 @@ from textlds.inference.engine import sequence_starts
 from textlds.linalg.types import Array
 
 _WINDOW = 1 << 16  # tokens, about, that are held at a time
+_NUMBERS = 1 << 22  # of vectors that are made at a time: memory of this size is used again, of a larger one never
 
 
 def check_texts(texts: Iterable[Text]) -> None:
@@ -21,8 +22,9 @@ def check_texts(texts: Iterable[Text]) -> None:
         raise ArgumentError("texts is a single string; give a list of texts, such as [text].")
 
 
-def windows(encoder: Encoder, texts: Iterable[Text]) -> Iterator[list[EncodedText]]:
-    """Encode texts in windows of bounded size."""
+def windows(encoder: Encoder, texts: Iterable[Text], *, width: int = 1) -> Iterator[list[EncodedText]]:
+    """Encode texts in windows of bounded size: less for tokens with vectors of so many numbers, if they are long."""
+    tokens = min(_WINDOW, max(_NUMBERS // width, 1))
     window: list[Text] = []
     size = 0
     for text in texts:
@@ -31,7 +33,7 @@ def windows(encoder: Encoder, texts: Iterable[Text]) -> Iterator[list[EncodedTex
         window.append(text)
         # a word of running text takes five or six characters; a text without tokens counts too, or would never end one
         size += (len(text) // 5 if isinstance(text, str) else len(text)) + 1
-        if size >= _WINDOW:
+        if size >= tokens:
             yield encoder.encode_many(window)
             window, size = [], 0
     if window:

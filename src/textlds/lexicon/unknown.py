@@ -67,17 +67,21 @@ class Speller:
             The rows with the new numbers, and the new words in the order of these.
         """
         known, size = self.vocabulary.n_types, len(self.vocabulary)
-        if not (ids >= known).any():
+        places = np.flatnonzero(ids >= known)
+        if len(places) == 0:
             return ids, []
         classes = set(self.vocabulary.words[known:])
         numbers: dict[str, int] = {}
         ids = ids.copy()
-        for text, offset in zip(window, offsets.tolist(), strict=True):
-            for place in np.flatnonzero(text.ids >= known).tolist():
-                token = place if len(text.positions) == len(text.ids) else int(np.searchsorted(text.positions, place))
-                word = text.tokens[token]
-                if word not in classes:  # a class that is named in the text is meant
-                    ids[offset + place] = size + numbers.setdefault(word, len(numbers))
+        owners = np.searchsorted(offsets, places, side="right") - 1
+        for place, owner, offset in zip(places.tolist(), owners.tolist(), offsets[owners].tolist(), strict=True):
+            text = window[owner]
+            token = place - offset
+            if len(text.positions) != len(text.ids):
+                token = int(np.searchsorted(text.positions, token))
+            word = text.tokens[token]
+            if word not in classes:  # a class that is named in the text is meant
+                ids[place] = size + numbers.setdefault(word, len(numbers))
         return ids, list(numbers)
 
     def vectors(self, words: Sequence[str], dtype: np.dtype[Any]) -> UnknownWords:

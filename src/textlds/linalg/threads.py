@@ -7,9 +7,11 @@ do not depend on how many threads there are: the same bits for any number of the
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any, TypeVar
@@ -53,3 +55,24 @@ def parallel_map(function: Callable[[T], R], items: Iterable[T], *, threads: int
         return [function(item) for item in items]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(function, items))
+
+
+def lazy_map(function: Callable[[T], R], items: Iterable[T], *, threads: int) -> Iterator[R]:
+    """Apply a function to items on several threads; results in the order of the items, few of them made ahead."""
+    items = iter(items)
+    first = list(itertools.islice(items, 2))
+    if threads == 1 or len(first) < 2:  # a single item does not pay for a thread
+        yield from map(function, itertools.chain(first, items))
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        waiting: deque[Future[R]] = deque()
+        try:
+            for item in itertools.chain(first, items):
+                waiting.append(pool.submit(function, item))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:  # nobody takes the rest
+            for future in waiting:
+                future.cancel()

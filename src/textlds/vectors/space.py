@@ -26,14 +26,17 @@ from numpy.typing import NDArray
 from textlds.corpus.encoding import EncodedText, Encoder, Text
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError
+from textlds.inference.diagonal import DiagonalEngine, Reading, distinct_words
 from textlds.inference.engine import Consumer, Engine, Index, Posterior, taken
 from textlds.inference.kernels import unpack_on_sphere
+from textlds.inference.scans import copy_words
 from textlds.inference.windows import flatten, visible, windows
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.lexicon.unknown import Speller, UnknownWords
 from textlds.linalg.psd import sqrt_and_inverse
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.tall import Tall
+from textlds.linalg.threads import lazy_map
 from textlds.linalg.types import Array, Matrix, Vector
 from textlds.vectors.recipes import Part, Recipe
 
@@ -64,7 +67,16 @@ class TokenVectors:
 
 
 class EmbeddingSpace:
-    """Turns posteriors into unit vectors."""
+    """Turns posteriors into unit vectors.
+
+    Args:
+        engine: The filter and smoother in lock step.
+        moments: Second moments of what it gives.
+        frequencies: μ, (V,).
+        words: The vector of a word alone, (V, h); None for its whitened gain.
+        speller: Gives vectors to unknown words; None where their class stands for them.
+        diagonal: The same filter and smoother in the eigenbasis, which is faster and rounds differently; or None.
+    """
 
     def __init__(
         self,
@@ -73,8 +85,10 @@ class EmbeddingSpace:
         frequencies: Vector,
         words: Tall | None = None,
         speller: Speller | None = None,
+        diagonal: DiagonalEngine | None = None,
     ) -> None:
-        self._engine, self._given_words, self._speller = engine, words, speller
+        self._engine, self._given_words, self._speller, self._diagonal = engine, words, speller, diagonal
+        self._readings: dict[str, Reading] = {}
         system = engine.system
         filt, cross, smooth = moments.filt_filt, moments.smooth_filt, moments.smooth_smooth
         self._second_moments: dict[str, Matrix] = {
@@ -139,10 +153,23 @@ class EmbeddingSpace:
         self, encoder: Encoder, texts: Iterable[Text], recipe: Recipe, *, threads: int
     ) -> Iterator[TokenVectors]:
         """Yield the tokens of each text with their vectors, a window of texts at a time."""
-        for window in windows(encoder, texts):
-            vectors, offsets = self.embed(window, recipe, threads=threads)
-            for text, offset in zip(window, offsets, strict=True):
-                yield TokenVectors(text.tokens, visible(vectors, text, offset))
+        if self._diagonal is None:
+            made = (self._token_vectors(window, recipe, threads) for window in windows(encoder, texts))
+        else:
+            encoded = windows(encoder, texts, width=len(recipe.parts) * len(self._engine.A))
+            # windows side by side; one that is a single long text has all threads
+            made = lazy_map(
+                lambda window: self._token_vectors(window, recipe, threads if len(window) == 1 else 1),
+                encoded,
+                threads=threads,
+            )
+        for window in made:
+            yield from window
+
+    def _token_vectors(self, window: Sequence[EncodedText], recipe: Recipe, threads: int) -> list[TokenVectors]:
+        vectors, offsets = self.embed(window, recipe, threads=threads)
+        pairs = zip(window, offsets.tolist(), strict=True)
+        return [TokenVectors(text.tokens, visible(vectors, text, offset)) for text, offset in pairs]
 
     def embed(self, window: Sequence[EncodedText], recipe: Recipe, *, threads: int) -> tuple[Array, Index]:
         """Return the vectors of all rows of texts, one after the other, and where each text begins."""
@@ -152,9 +179,39 @@ class EmbeddingSpace:
             ids, words = self._speller.read(window, ids, offsets)
             unknown = self._speller.vectors(words, self._engine.dtype) if words else None
         vectors = np.empty((len(ids), len(recipe.parts) * len(self._engine.A)), self._engine.dtype)
+        # one short sequence is done sooner in lock step
+        if self._diagonal is not None and recipe.method != "exact" and not Engine.is_short(starts):
+            self._scan(self._diagonal, recipe, ids, starts, vectors, unknown, threads)
+            return vectors, offsets
         write = self.writer(recipe, ids, starts, vectors, unknown)
         self._engine.run(ids, starts, recipe.method, write, unknown=unknown, threads=threads)
         return vectors, offsets
+
+    def _scan(
+        self, diagonal: DiagonalEngine, recipe: Recipe, ids: NDArray[np.int32], starts: Index, out: Array,
+        unknown: UnknownWords | None, threads: int,
+    ) -> None:  # fmt: skip
+        """Write the vectors of ``ids`` into ``out`` by the engine in the eigenbasis."""
+        h = len(self._engine.A)
+        numbers, distinct = distinct_words(
+            ids, len(self._engine.gains) + (0 if unknown is None else len(unknown.gains))
+        )
+        readings = [(self._reading(part, recipe), i * h) for i, part in enumerate(recipe.parts) if part not in _SHIFTS]
+        if readings:
+            gains = taken(self._engine.gains, distinct, None if unknown is None else unknown.gains)
+            diagonal.run(numbers, gains, starts, readings, out, threads=threads)
+        if len(readings) < len(recipe.parts):
+            words = self.words_at(distinct, unknown)
+            for i, part in enumerate(recipe.parts):
+                if part in _SHIFTS:
+                    copy_words(words, _shifted(numbers, starts, _SHIFTS[part]), out, 0, len(ids), i * h)
+
+    def _reading(self, part: Part, recipe: Recipe) -> Reading:
+        name = _moment(part, recipe)
+        if name not in self._readings and self._diagonal is not None:
+            matrix = self.whitener(name).astype(np.float64)
+            self._readings[name] = self._diagonal.reading(part, matrix, smooth=recipe.method != "filter")
+        return self._readings[name]
 
     def writer(
         self,
