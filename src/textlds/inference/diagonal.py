@@ -98,7 +98,7 @@ class DiagonalEngine:
         return self.amplification <= _LARGEST
 
     def reading(self, part: str, whitener: Matrix, *, smooth: bool = True) -> Reading:
-        """Return how to read off ``"state"``, ``"left_context"`` or ``"right_context"``, multiplied by a matrix, (h, d)."""
+        """Return how to read off a part that depends on the context, multiplied by a matrix, (h, d)."""
         basis, S, identity = self._B, self._S, np.eye(len(self._S))
         if part == "left_context":  # p_t = diag(1/φ) F x̂_{t−1}
             inverse = np.divide(1, self._system.shrink, out=np.zeros(len(S)), where=self._system.shrink > 0)

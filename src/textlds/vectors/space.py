@@ -153,6 +153,7 @@ class EmbeddingSpace:
         self, encoder: Encoder, texts: Iterable[Text], recipe: Recipe, *, threads: int
     ) -> Iterator[TokenVectors]:
         """Yield the tokens of each text with their vectors, a window of texts at a time."""
+        made: Iterator[list[TokenVectors]]
         if self._diagonal is None:
             made = (self._token_vectors(window, recipe, threads) for window in windows(encoder, texts))
         else:
