@@ -17,6 +17,7 @@ OPTIONAL = ["torch", "dask", "distributed", "pyarrow", "zstandard", "fsspec", "t
 NAMES = {
     "CountSettings",
     "FitSettings",
+    "Embedder",
     "LagCounts",
     "Recipe",
     "TextLDS",
@@ -70,7 +71,7 @@ def test_names():
 
 
 def test_a_name_that_is_not_there():
-    with pytest.raises(AttributeError, match="has no attribute 'embed'; it has CountSettings, FitSettings"):
+    with pytest.raises(AttributeError, match="has no attribute 'embed'; it has CountSettings, Embedder, FitSettings"):
         _ = textlds.embed
     assert not hasattr(textlds, "nothing")
 

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from textlds.corpus.vocabulary import Vocabulary
     from textlds.counts.lagcounts import LagCounts
     from textlds.errors import TextLDSError
+    from textlds.integrations.embedder import Embedder
     from textlds.learn.settings import FitSettings
     from textlds.model.textlds import TextLDS
     from textlds.vectors.recipes import Recipe
 
 __all__ = [
     "CountSettings",
+    "Embedder",
     "FitSettings",
     "LagCounts",
     "Recipe",
@@ -44,6 +46,7 @@ __all__ = [
 _HOME = {
     "CountSettings": "textlds.corpus.settings",
     "FitSettings": "textlds.learn.settings",
+    "Embedder": "textlds.integrations.embedder",
     "LagCounts": "textlds.counts.lagcounts",
     "Recipe": "textlds.vectors.recipes",
     "TextLDS": "textlds.model.textlds",

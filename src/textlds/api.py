@@ -191,10 +191,11 @@ def select(
 
 
 def load(path: PathLike, *, tokenizer: Callable[[str], Sequence[str]] | None = None) -> TextLDS:
-    """Read a model from a folder.
+    """Read a model from a folder, or an installed one by its name.
 
     Args:
-        path: A folder that ``model.save`` or ``textlds fit`` wrote.
+        path: A folder that ``model.save`` or ``textlds fit`` wrote, or the name of an installed model, such as
+            ``"en"`` (``textlds models`` lists them).
         tokenizer: The callable the corpus was tokenised with, if it was not a built-in one.
     """
     return TextLDS.load(path, tokenizer=tokenizer)

@@ -22,7 +22,7 @@ _PANELS = {
     "Use a model": ("embed", "similar", "score", "dynamics", "plot", "export", "evaluate"),
     "Search in context": ("index", "find"),
     "Counts as data": ("merge", "subtract", "prune"),
-    "Look around": ("demo", "info"),
+    "Look around": ("demo", "info", "models"),
 }
 
 

@@ -16,8 +16,10 @@ _WORDS = 10  # of the most frequent ones shown
 
 def describe(path: Path) -> dict[str, Any]:
     """Return the facts of counts, a model, an index or unfinished work. Checks every file."""
+    from textlds.model.installed import find_model
     from textlds.storage.folders import read_config
 
+    path = find_model(path)
     if (path / "manifest.json").is_file():
         return _work(path)
     config = read_config(path)

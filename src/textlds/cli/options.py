@@ -34,7 +34,9 @@ Recipe = Annotated[
         "spelled out, such as 'state+word, fitted, filter'.",
     ),
 ]
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.", show_default=False)]
+Model = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model folder, or the name of an installed model.", show_default=False)
+]
 Files = Annotated[
     list[str],
     typer.Argument(

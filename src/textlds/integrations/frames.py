@@ -16,6 +16,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from textlds.errors import ArgumentError, MissingExtraError
+from textlds.linalg.types import Array
 from textlds.model.loading import ModelLike, open_model
 from textlds.model.textlds import TextLDS, TokenVectors
 from textlds.vectors.pooling import Pooling, check_pooling, pooled
@@ -29,7 +30,7 @@ _KINDS = (
 
 
 @dataclass(frozen=True)
-class _Columns:
+class Columns:
     """The columns to be added.
 
     Attributes:
@@ -45,6 +46,11 @@ class _Columns:
     name: str
     options: dict[str, Any]
     dimensions: int
+
+    @property
+    def dtype(self) -> Any:
+        """Of the vectors."""
+        return self.options["dtype"]
 
     def embedded(self, texts: Iterable[Any]) -> Iterator[TokenVectors | None]:
         """Yield the vectors of each text, None where there is none; texts are read as vectors are taken."""
@@ -79,6 +85,14 @@ class _Columns:
             return [numbers]
         return [pa.list_(pa.string()), pa.list_(numbers)] if tokens else [pa.list_(numbers)]
 
+    def pooled_rows(self, found: Sequence[TokenVectors | None]) -> Array:
+        """Return one vector per text, (n, d); zeros where there is none."""
+        rows = np.zeros((len(found), self.dimensions), self.dtype)
+        for row, text in zip(rows, found, strict=True):
+            if text is not None and self.pooling != "none":
+                row[:] = pooled(text.vectors, self.pooling)
+        return rows
+
     def arrays(self, pa: Any, texts: Iterable[Any], *, tokens: bool) -> list[Any]:
         """Return the columns as Arrow arrays."""
         numbers = vector_type(pa, self.dimensions, self.options["dtype"])
@@ -86,10 +100,7 @@ class _Columns:
         if self.pooling == "none":
             of_tokens, of_vectors = token_arrays(pa, found, numbers)
             return [of_tokens, of_vectors] if tokens else [of_vectors]
-        rows = np.zeros((len(found), self.dimensions), self.options["dtype"])
-        for row, text in zip(rows, found, strict=True):
-            if text is not None:
-                row[:] = pooled(text.vectors, self.pooling)
+        rows = self.pooled_rows(found)
         absent = pa.array([text is None for text in found], pa.bool_())
         return [pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), type=numbers, mask=absent)]
 
@@ -128,16 +139,26 @@ def add_vectors(
     libraries = {base.__module__.partition(".")[0] for base in type(frame).__mro__} & set(_ADD)
     if not libraries:
         raise ArgumentError(f"frame is of type {type(frame).__name__}; give {_KINDS}.")
-    opened = open_model(model)
-    chosen = opened.recipe(recipe or ("features" if pooling == "none" else "context"))
-    columns = _Columns(
-        opened,
-        pooling,
-        name or (VECTORS if pooling == "none" else VECTOR),
-        {"recipe": chosen, "dtype": dtype, "threads": threads},
-        opened.dimensions(chosen),
-    )
+    columns = columns_of(
+        open_model(model), pooling=pooling, name=name, recipe=recipe, dtype=dtype, threads=threads
+    )  # fmt: skip
     return _ADD[libraries.pop()](frame, columns, column)
+
+
+def columns_of(
+    model: TextLDS,
+    *,
+    pooling: Pooling | Literal["none"],
+    name: str | None,
+    recipe: RecipeLike | None,
+    dtype: str,
+    threads: int | None,
+) -> Columns:
+    """Return the columns that :func:`add_vectors` adds with these arguments."""
+    chosen = model.recipe(recipe or ("features" if pooling == "none" else "context"))
+    options = {"recipe": chosen, "dtype": dtype, "threads": threads}
+    named = name or (VECTORS if pooling == "none" else VECTOR)
+    return Columns(model, pooling, named, options, model.dimensions(chosen))
 
 
 def token_arrays(pa: Any, texts: Sequence[TokenVectors | None], numbers: Any) -> tuple[Any, Any]:
@@ -181,7 +202,8 @@ def _text(value: Any, number: int) -> str | list[str]:
     )
 
 
-def _check_column(found: Sequence[str], column: str) -> None:
+def check_column(found: Sequence[str], column: str) -> None:
+    """Refuse a frame without the column of the text."""
     if column not in found:
         raise ArgumentError(
             f"the frame has no column {column!r}; it has {', '.join(map(repr, found)) or 'none'}. "
@@ -189,7 +211,8 @@ def _check_column(found: Sequence[str], column: str) -> None:
         )
 
 
-def _check_new(found: Sequence[str], new: Sequence[str]) -> None:
+def check_new(found: Sequence[str], new: Sequence[str]) -> None:
+    """Refuse a frame that has a column of a name that is to be added."""
     for name in new:
         if name in found:
             remedy = "Rename it." if name == TOKENS else "Rename it, or name the new one: name=..."
@@ -199,17 +222,17 @@ def _check_new(found: Sequence[str], new: Sequence[str]) -> None:
 # pandas
 
 
-def _to_pandas(frame: Any, columns: _Columns, column: str) -> Any:
+def _to_pandas(frame: Any, columns: Columns, column: str) -> Any:
     import pandas
 
     if not isinstance(frame, pandas.DataFrame):
         raise ArgumentError(f"frame is a pandas {type(frame).__name__}; give {_KINDS}.")
     found = [str(name) for name in frame.columns]
-    _check_column(found, column)
+    check_column(found, column)
     cells, absent = frame[column], frame[column].isna()
     texts = (None if gone else cell for cell, gone in zip(cells, absent, strict=True))
     names = columns.names(tokens=any(isinstance(cell, str) for cell in cells))
-    _check_new(found, names)
+    check_new(found, names)
     values: list[tuple[Any, Any]] = [(None, None) if cell is None else cell for cell in columns.cells(texts)]
     added = {columns.name: [vectors for _, vectors in values]}
     if TOKENS in names:
@@ -221,17 +244,17 @@ def _to_pandas(frame: Any, columns: _Columns, column: str) -> Any:
 # pyarrow
 
 
-def _to_arrow(frame: Any, columns: _Columns, column: str) -> Any:
+def _to_arrow(frame: Any, columns: Columns, column: str) -> Any:
     import pyarrow as pa
 
     if hasattr(frame, "scanner"):  # pyarrow.dataset.Dataset
         frame = frame.scanner(batch_size=_ROWS).to_reader()
     if not isinstance(frame, pa.RecordBatch | pa.Table | pa.RecordBatchReader):
         raise ArgumentError(f"frame is a pyarrow {type(frame).__name__}; give {_KINDS}.")
-    _check_column(frame.schema.names, column)
+    check_column(frame.schema.names, column)
     tokens = _holds_strings(frame.schema.field(column).type)
     names = columns.names(tokens=tokens)
-    _check_new(frame.schema.names, names)
+    check_new(frame.schema.names, names)
     schema = frame.schema
     for name, kind in zip(names, columns.types(pa, tokens=tokens), strict=True):
         schema = schema.append(pa.field(name, kind))
@@ -265,7 +288,7 @@ def _holds_strings(kind: Any) -> bool:
 # polars
 
 
-def _to_polars(frame: Any, columns: _Columns, column: str) -> Any:
+def _to_polars(frame: Any, columns: Columns, column: str) -> Any:
     import polars
 
     try:
@@ -283,13 +306,13 @@ def _to_polars(frame: Any, columns: _Columns, column: str) -> Any:
         )
     if not isinstance(frame, polars.DataFrame):
         raise ArgumentError(f"frame is a polars {type(frame).__name__}; give {_KINDS}.")
-    _check_column(frame.columns, column)
+    check_column(frame.columns, column)
     kind = frame.schema[column]
     if kind not in (polars.String, polars.Categorical, polars.Enum, polars.List, polars.Array):
         raise ArgumentError(f"the text column is of type {kind}; give one of strings or of lists of tokens.")
     tokens = kind not in (polars.List, polars.Array)
     names = columns.names(tokens=tokens)
-    _check_new(frame.columns, names)
+    check_new(frame.columns, names)
     pieces = [
         columns.arrays(pa, some.get_column(column).to_list(), tokens=tokens) for some in frame.iter_slices(_ROWS)
     ] or [columns.arrays(pa, [], tokens=tokens)]

@@ -1,4 +1,4 @@
-"""A model as integrations take it: the object, or the path of its folder."""
+"""A model as integrations take it: the object, the path of its folder, or the name of an installed one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from textlds.errors import ArgumentError
+from textlds.model.installed import find_model
 from textlds.model.textlds import TextLDS
 from textlds.storage.folders import CONFIG
 
@@ -23,7 +24,7 @@ def open_model(model: ModelLike) -> TextLDS:
         return model
     if not isinstance(model, str | os.PathLike):
         raise ArgumentError(f"model is a TextLDS or the path of a model folder, not {type(model).__name__}.")
-    path = Path(os.path.abspath(model))
+    path = Path(os.path.abspath(find_model(model)))
     try:
         stamp = (path / CONFIG).stat()
     except OSError:

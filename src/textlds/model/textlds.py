@@ -32,6 +32,7 @@ from textlds.linalg.threads import check_threads
 from textlds.linalg.types import Array, Vector
 from textlds.model.exploring import Transition, nearest, require_known, transitions, word_in_context
 from textlds.model.files import read_model, write_model
+from textlds.model.installed import find_model
 from textlds.model.lazy import LazyResults
 from textlds.progress import ProgressOption, resolve
 from textlds.vectors.pooling import Pooling, check_pooling, pooled_texts
@@ -336,13 +337,13 @@ class TextLDS:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, tokenizer: Callable[[str], Sequence[str]] | None = None) -> TextLDS:
-        """Read a model from a folder.
+        """Read a model from a folder, or an installed one by its name.
 
         Args:
-            path: A folder that :meth:`save` wrote.
+            path: A folder that :meth:`save` wrote, or the name of an installed model, such as ``"en"``.
             tokenizer: The callable the corpus was tokenised with, if it was not a built-in one.
         """
-        return cls(**read_model(path), tokenizer=tokenizer)
+        return cls(**read_model(find_model(path)), tokenizer=tokenizer)
 
     def push_to_hub(
         self,

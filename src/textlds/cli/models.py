@@ -1,0 +1,53 @@
+"""``textlds models``: the models that installed packages offer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textlds.cli import options as opt
+from textlds.cli.output import print_json, print_table, say
+
+
+def list_models() -> list[dict[str, Any]]:
+    """Return what is known of each installed model without reading its tables."""
+    from textlds.errors import TextLDSError
+    from textlds.model.installed import installed_models
+    from textlds.storage.folders import CONFIG, read_json
+
+    found = []
+    for model in installed_models():
+        row: dict[str, Any] = {"name": model.name, "package": model.package, "version": model.version}
+        try:
+            folder = model.folder()
+            config = read_json(folder / CONFIG)
+            size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
+            row |= {"folder": str(folder), "bytes": size}
+            row |= {key: config.get(key) for key in ("state_size", "vocabulary_size")}
+        except (TextLDSError, OSError, AttributeError) as error:
+            row["error"] = str(error)
+        found.append(row)
+    return found
+
+
+def command(as_json: opt.Json = False, quiet: opt.Quiet = False) -> None:
+    """List the models that installed packages offer. Use one by its name wherever a model folder is asked for."""
+    models = list_models()
+    if as_json:
+        print_json({"models": models})
+        return
+    if models:
+        rows = [
+            [
+                model["name"],
+                f"{model['package']} {model['version']}",
+                model.get("error") or f"{model['vocabulary_size']:,} words, state of {model['state_size']}",
+                f"{model['bytes'] / 1e6:.1f}" if "bytes" in model else "",
+            ]
+            for model in models
+        ]
+        print_table(("name", "package", "what it is", "MB"), rows, right=(3,))
+    if not models:
+        say("No package with a model is installed. English: pip install 'textlds[en]'", quiet=quiet)
+
+
+EXAMPLES = ("textlds models", ("textlds similar en bank", "use an installed model by its name"))
