@@ -126,10 +126,13 @@ class Engine:
 
     def one(self, ids: NDArray[np.int32], extra: Array | None = None) -> Posterior:
         """Smooth one short sequence with the least delay; ``extra`` holds the gains of words without a row."""
-        filt = taken(self.gains, ids, extra)  # k(w_t); becomes x̂_t in place
-        pred, smooth = np.empty_like(filt), np.empty_like(filt)
-        smooth_one(self.A, self.AT, self.shrink, pred, filt, smooth)
-        return Posterior(pred, filt, smooth, np.arange(len(ids) + 1, dtype=np.int64))
+        return self.smoothed(taken(self.gains, ids, extra))
+
+    def smoothed(self, gains: Array) -> Posterior:
+        """Smooth one short sequence, given k(w_t) of its words, (n, h), which is overwritten."""
+        pred, smooth = np.empty_like(gains), np.empty_like(gains)
+        smooth_one(self.A, self.AT, self.shrink, pred, gains, smooth)
+        return Posterior(pred, gains, smooth, np.arange(len(gains) + 1, dtype=np.int64))
 
     def batch(self, ids: NDArray[np.int32], packing: Packing, method: Method, extra: Array | None = None) -> Posterior:
         """Infer the posteriors of one packed batch; ``extra`` holds the gains of words without a row."""

@@ -18,6 +18,7 @@ from textlds.corpus.encoding import EncodedText
 from textlds.corpus.tokens.characters import normalise_digits, without_ignored
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.lexicon.features import spelling_features
+from textlds.linalg.quantized import RowTable
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.types import Array, Matrix, Vector
 
@@ -48,7 +49,7 @@ class Speller:
     """
 
     vocabulary: Vocabulary
-    spelling: NDArray[np.float32]
+    spelling: NDArray[np.float32] | RowTable
     carry: Matrix
     centre: Vector
     shift: Vector
@@ -87,16 +88,25 @@ class Speller:
     def vectors(self, words: Sequence[str], dtype: np.dtype[Any]) -> UnknownWords:
         """Return the vectors of words."""
         found = spelt(words, self.spelling, self.vocabulary)
-        gains = on_sphere((found - self.centre) @ self.carry) - self.shift
-        return UnknownWords(gains.astype(dtype), found.astype(dtype))
+        return UnknownWords(self.gains(found).astype(dtype), found.astype(dtype))
+
+    def gains(self, words: Array) -> Array:
+        """Return k'(w) of words from their vectors l(w), (n, h)."""
+        found: Array = on_sphere((words - self.centre) @ self.carry) - self.shift
+        return found
 
 
-def spelt(words: Sequence[str], spelling: NDArray[np.float32], vocabulary: Vocabulary) -> NDArray[np.float32]:
+def spelt(
+    words: Sequence[str], spelling: NDArray[np.float32] | RowTable, vocabulary: Vocabulary
+) -> NDArray[np.float32]:
     """Return what spelling says of words, each of length one, (n, h)."""
     digits = vocabulary.settings.digits
     plain = [without_ignored(normalise_digits(word, digits)) for word in words]
     indptr, indices = spelling_features(plain, len(spelling))
     out = np.zeros((len(words), spelling.shape[1]), np.float32)
+    if isinstance(spelling, RowTable):  # only the rows that are needed are widened
+        buckets, places = np.unique(indices, return_inverse=True)
+        spelling, indices = spelling.rows(buckets), places.astype(np.int32)
     _add_rows(indptr, indices, spelling, out)
     return on_sphere(out, out=out, nothing=1e-20)  # counts of little weight give short vectors, with a direction
 

@@ -21,7 +21,7 @@ from textlds.learn.history import History
 from textlds.lexicon.lexicon import Lexicon
 from textlds.linalg.types import Array, Vector
 from textlds.storage.arrays import read_arrays, write_arrays
-from textlds.storage.folders import new_folder, read_config, read_json, write_config, write_json
+from textlds.storage.folders import CONFIG, new_folder, read_config, read_json, write_config, write_json
 from textlds.vectors.recipes import RECIPES, Recipe, own_recipes
 
 ARRAYS, VOCABULARY, HISTORY = "model.safetensors", "vocabulary.json", "history.json"
@@ -68,6 +68,13 @@ def write_model(
             **({"recipes": {name: str(recipe) for name, recipe in recipes.items()}} if recipes else {}),
         }
         write_config(folder, kind="model", content=content)
+
+
+def is_packed(folder: Path) -> bool:
+    """Tell whether a folder holds a packed model (:mod:`textlds.model.packed`); what is no folder is none."""
+    path = folder / CONFIG
+    config = read_json(path) if path.is_file() else None
+    return isinstance(config, dict) and "packed" in config
 
 
 def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:

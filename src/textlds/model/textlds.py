@@ -28,10 +28,11 @@ from textlds.lds.params import LDSParams
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.learn.history import History
 from textlds.lexicon.lexicon import Lexicon
+from textlds.linalg.quantized import Precision
 from textlds.linalg.threads import check_threads
 from textlds.linalg.types import Array, Vector
 from textlds.model.exploring import Transition, nearest, require_known, transitions, word_in_context
-from textlds.model.files import read_model, write_model
+from textlds.model.files import is_packed, read_model, write_model
 from textlds.model.installed import find_model
 from textlds.model.lazy import LazyResults
 from textlds.progress import ProgressOption, resolve
@@ -328,6 +329,21 @@ class TextLDS:
         known = np.arange(self.vocabulary.n_types)
         return transitions(params.A, params.C, self.vocabulary, n, words, common=known)
 
+    def quantized(
+        self, precision: Precision = "int8", *, vocab_size: int | None = None, dimensions: int | None = None
+    ) -> TextLDS:
+        """Return a small model with the same vectors, rounded: for recipes with equal weighting, and no parameters.
+
+        Args:
+            precision: Of the tables with a row per word: ``"int8"`` with a scale per row, ``"float16"`` or
+                ``"float32"``.
+            vocab_size: Keep this many of the most frequent words; the others are read by their spelling.
+            dimensions: Numbers per part, at most the state size.
+        """
+        from textlds.model.packed import pack
+
+        return pack(self, precision, vocab_size=vocab_size, dimensions=dimensions)
+
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the model to a folder, whole or not at all; an existing one is only replaced with ``force``."""
         write_model(
@@ -343,7 +359,12 @@ class TextLDS:
             path: A folder that :meth:`save` wrote, or the name of an installed model, such as ``"en"``.
             tokenizer: The callable the corpus was tokenised with, if it was not a built-in one.
         """
-        return cls(**read_model(find_model(path)), tokenizer=tokenizer)
+        folder = find_model(path)
+        if is_packed(folder):
+            from textlds.model.packed import read_packed
+
+            return read_packed(folder, tokenizer=tokenizer)
+        return cls(**read_model(folder), tokenizer=tokenizer)
 
     def push_to_hub(
         self,

@@ -76,8 +76,8 @@ def read_arrays(path: Path) -> dict[str, Array]:
 
 
 _DTYPES = {
-    "F64": "<f8", "F32": "<f4",
-    "I64": "<i8", "I32": "<i4",
+    "F64": "<f8", "F32": "<f4", "F16": "<f2",
+    "I64": "<i8", "I32": "<i4", "I8": "<i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "<u1",
 }  # fmt: skip
 _DTYPE_NAMES = {np.dtype(code).newbyteorder("="): name for name, code in _DTYPES.items()}

@@ -31,6 +31,7 @@ from textlds.inference.engine import Consumer, Engine, Index, Posterior, taken
 from textlds.inference.kernels import unpack_on_sphere
 from textlds.inference.scans import copy_words
 from textlds.inference.windows import flatten, visible, windows
+from textlds.lds.canonical import CanonicalSystem
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.lexicon.unknown import Speller, UnknownWords
 from textlds.linalg.psd import sqrt_and_inverse
@@ -75,7 +76,8 @@ class EmbeddingSpace:
         frequencies: μ, (V,).
         words: The vector of a word alone, (V, h); None for its whitened gain.
         speller: Gives vectors to unknown words; None where their class stands for them.
-        diagonal: The same filter and smoother in the eigenbasis, which is faster and rounds differently; or None.
+        fast: Whether to use the same filter and smoother in the eigenbasis, which is faster and rounds differently,
+            where rounding errors stay small in it.
     """
 
     def __init__(
@@ -85,10 +87,10 @@ class EmbeddingSpace:
         frequencies: Vector,
         words: Tall | None = None,
         speller: Speller | None = None,
-        diagonal: DiagonalEngine | None = None,
+        fast: bool = False,
     ) -> None:
-        self._engine, self._given_words, self._speller, self._diagonal = engine, words, speller, diagonal
-        self._readings: dict[str, Reading] = {}
+        self._start(engine, speller=speller, fast=fast)
+        self._given_words = words
         system = engine.system
         filt, cross, smooth = moments.filt_filt, moments.smooth_filt, moments.smooth_smooth
         self._second_moments: dict[str, Matrix] = {
@@ -98,7 +100,36 @@ class EmbeddingSpace:
             "right_context": smooth - cross - cross.T + filt,
             "word": (frequencies[:, None] * engine.gains).T @ engine.gains,
         }
+
+    def _start(self, engine: Engine, *, speller: Speller | None, fast: bool) -> None:
+        self._engine, self._speller, self._fast = engine, speller, fast
         self._whiteners: dict[str, Array] = {}
+        self._readings: dict[str, Reading] = {}
+
+    @property
+    def system(self) -> CanonicalSystem:
+        """The filter and smoother."""
+        return self._engine.system
+
+    @property
+    def lockstep(self) -> Engine:
+        """The engine with a table of all gains."""
+        return self._engine
+
+    @property
+    def speller(self) -> Speller | None:
+        """What gives vectors to unknown words, if there is a lexicon."""
+        return self._speller
+
+    @property
+    def size(self) -> int:
+        """How many numbers a part has."""
+        return len(self._engine.A)
+
+    @cached_property
+    def _diagonal(self) -> DiagonalEngine | None:
+        diagonal = DiagonalEngine(self._engine.system, self._engine.dtype.type) if self._fast else None
+        return diagonal if diagonal is not None and diagonal.usable else None
 
     def whitener(self, part: str) -> Array:
         """Return E[y yᵀ]^-½ of a part, (h, h)."""
@@ -116,6 +147,15 @@ class EmbeddingSpace:
             return self._given_words.astype(self._engine.dtype)
         return on_sphere(self._engine.gains @ self.whitener("word"))
 
+    @property
+    def all_gains(self) -> Array:
+        """k(w) of every word, (V, h)."""
+        return self._engine.gains
+
+    def gains_at(self, rows: NDArray[Any], unknown: UnknownWords | None = None) -> Array:
+        """Return k(w) of words by their rows."""
+        return taken(self._engine.gains, rows, None if unknown is None else unknown.gains)
+
     def words_at(self, rows: NDArray[Any], unknown: UnknownWords | None = None) -> Array:
         """Return the vectors of words by their rows; zeros for -1."""
         vectors = taken(self.words, rows, None if unknown is None else unknown.words)
@@ -128,8 +168,9 @@ class EmbeddingSpace:
         if self._speller is not None and row >= vocabulary.n_types and token != vocabulary.words[row]:
             own = self._speller.vectors([token], self._engine.dtype)
             return own.gains[0], own.words[0]
-        gain = self._engine.gains[row]
-        return gain, self.words[row] if alone else np.zeros_like(gain)
+        rows = np.array([row])
+        word = self.words_at(rows)[0] if alone else np.zeros(self.size, self._engine.dtype)
+        return self.gains_at(rows)[0], word
 
     def alone(self, recipe: Recipe) -> Array:
         """Return the vectors that words would have as texts of one word, with steady gains, (V, d). O(V h²).
@@ -146,18 +187,19 @@ class EmbeddingSpace:
     def _alone(self, part: Part, recipe: Recipe) -> Array:
         if part == "word":
             return self.words
-        gains = self._engine.gains
-        return on_sphere(gains @ self.whitener(_moment(part, recipe))) if part == "state" else np.zeros_like(gains)
+        if part != "state":
+            return np.zeros((len(self.words), self.size), self._engine.dtype)
+        return on_sphere(self.all_gains @ self.whitener(_moment(part, recipe)))
 
     def embed_texts(
         self, encoder: Encoder, texts: Iterable[Text], recipe: Recipe, *, threads: int
     ) -> Iterator[TokenVectors]:
         """Yield the tokens of each text with their vectors, a window of texts at a time."""
         made: Iterator[list[TokenVectors]]
-        if self._diagonal is None:
+        if not self._fast:
             made = (self._token_vectors(window, recipe, threads) for window in windows(encoder, texts))
         else:
-            encoded = windows(encoder, texts, width=len(recipe.parts) * len(self._engine.A))
+            encoded = windows(encoder, texts, width=len(recipe.parts) * self.size)
             # windows side by side; one that is a single long text has all threads
             made = lazy_map(
                 lambda window: self._token_vectors(window, recipe, threads if len(window) == 1 else 1),
@@ -179,28 +221,30 @@ class EmbeddingSpace:
         if self._speller is not None:
             ids, words = self._speller.read(window, ids, offsets)
             unknown = self._speller.vectors(words, self._engine.dtype) if words else None
-        vectors = np.empty((len(ids), len(recipe.parts) * len(self._engine.A)), self._engine.dtype)
-        # one short sequence is done sooner in lock step
-        if self._diagonal is not None and recipe.method != "exact" and not Engine.is_short(starts):
+        vectors = np.empty((len(ids), len(recipe.parts) * self.size), self._engine.dtype)
+        short = Engine.is_short(starts) and recipe.method == "smooth"  # is done sooner without the eigenbasis
+        if self._fast and not short and recipe.method != "exact" and self._diagonal is not None:
             self._scan(self._diagonal, recipe, ids, starts, vectors, unknown, threads)
-            return vectors, offsets
-        write = self.writer(recipe, ids, starts, vectors, unknown)
-        self._engine.run(ids, starts, recipe.method, write, unknown=unknown, threads=threads)
+        else:
+            self._run(ids, starts, recipe, self.writer(recipe, ids, starts, vectors, unknown), unknown, threads)
         return vectors, offsets
+
+    def _run(
+        self, ids: NDArray[np.int32], starts: Index, recipe: Recipe, write: Consumer, unknown: UnknownWords | None,
+        threads: int,
+    ) -> None:  # fmt: skip
+        self._engine.run(ids, starts, recipe.method, write, unknown=unknown, threads=threads)
 
     def _scan(
         self, diagonal: DiagonalEngine, recipe: Recipe, ids: NDArray[np.int32], starts: Index, out: Array,
         unknown: UnknownWords | None, threads: int,
     ) -> None:  # fmt: skip
         """Write the vectors of ``ids`` into ``out`` by the engine in the eigenbasis."""
-        h = len(self._engine.A)
-        numbers, distinct = distinct_words(
-            ids, len(self._engine.gains) + (0 if unknown is None else len(unknown.gains))
-        )
+        h = self.size
+        numbers, distinct = distinct_words(ids, int(ids.max(initial=-1)) + 1)
         readings = [(self._reading(part, recipe), i * h) for i, part in enumerate(recipe.parts) if part not in _SHIFTS]
         if readings:
-            gains = taken(self._engine.gains, distinct, None if unknown is None else unknown.gains)
-            diagonal.run(numbers, gains, starts, readings, out, threads=threads)
+            diagonal.run(numbers, self.gains_at(distinct, unknown), starts, readings, out, threads=threads)
         if len(readings) < len(recipe.parts):
             words = self.words_at(distinct, unknown)
             for i, part in enumerate(recipe.parts):
@@ -231,7 +275,7 @@ class EmbeddingSpace:
             out: The vectors.
             unknown: Those of words without a row.
         """
-        h = len(self._engine.A)
+        h = self.size
         words = {part: _shifted(ids, starts, _SHIFTS[part]) for part in recipe.parts if part in _SHIFTS}
 
         def consume(posterior: Posterior, rows: Index, places: Index) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError
-from textlds.inference.diagonal import DiagonalEngine
 from textlds.inference.engine import Engine
 from textlds.lds.canonical import canonical_system
 from textlds.lds.params import LDSParams
@@ -55,7 +54,7 @@ class Spaces:
             with one_blas_thread():
                 made = self._made(weighting)
                 self._spaces[dtype, weighting] = EmbeddingSpace(
-                    engine, made.moments, self._frequencies, made.words, made.speller, _diagonal(engine, weighting)
+                    engine, made.moments, self._frequencies, made.words, made.speller, fast=weighting == "equal"
                 )
         return self._spaces[dtype, weighting]
 
@@ -75,11 +74,3 @@ class Spaces:
         with one_blas_thread():
             C = fitted.system.outputs(self._params.C)
             return equal_weighting(fitted.system, fitted.gains, C, self._frequencies, self._vocabulary, self._lexicon)
-
-
-def _diagonal(engine: Engine, weighting: Weighting) -> DiagonalEngine | None:
-    """Return the fast engine where it is as good as the other; the paper's vectors stay the same to the last bit."""
-    if weighting == "fitted":
-        return None
-    diagonal = DiagonalEngine(engine.system, engine.dtype.type)
-    return diagonal if diagonal.usable else None

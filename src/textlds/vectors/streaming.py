@@ -26,7 +26,7 @@ class TokenStream:
     def reset(self) -> None:
         """Forget everything: the next token begins a new text."""
         self._pred = np.zeros(len(self._engine.A), self._engine.dtype)
-        self._previous = np.zeros_like(self._pred)  # the previous word, by itself
+        self._previous = np.zeros(self._space.size, self._engine.dtype)  # the previous word, by itself
 
     def push(self, token: str) -> Array:
         """Take one token and return its vector, (d,) float32."""

@@ -1,0 +1,256 @@
+"""A model in few bytes: what vectors need, in int8, with fewer words and dimensions if asked.
+
+    config.json          as of any model, and "packed": what was done
+    packed.safetensors   the tables, mapped when the model is read
+    vocabulary.json      the words that were kept
+    history.json         of the model it was packed from
+
+A packed model embeds, streams and finds similar words as any model does, with ``weighting="equal"``. It has no
+parameters: for likelihoods, the language model and the paper's recipe, load the model it was packed from.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from textlds._version import __version__
+from textlds.corpus.encoding import Encoder
+from textlds.corpus.settings import TextSettings
+from textlds.corpus.vocabulary import Vocabulary
+from textlds.errors import ArgumentError, FormatError
+from textlds.inference.engine import Engine
+from textlds.lds.params import LDSParams
+from textlds.learn.history import History
+from textlds.linalg.quantized import PRECISIONS, Precision, RowTable
+from textlds.linalg.types import Array, Vector
+from textlds.model.textlds import TextLDS
+from textlds.storage.arrays import read_arrays, write_arrays
+from textlds.storage.folders import new_folder, read_config, read_json, write_config, write_json
+from textlds.vectors.recipes import RECIPES, Recipe, Weighting, own_recipes
+from textlds.vectors.stored import CARRY, SMALL, StoredSpace, StoredTables, reduced
+
+ARRAYS, VOCABULARY, HISTORY = "packed.safetensors", "vocabulary.json", "history.json"
+_ABSENT = (
+    "a packed model holds what vectors with equal weighting need, and no parameters. Load the model it was packed from "
+    "for this."
+)
+
+
+class PackedSpaces:
+    """The one weighting of a packed model, by floating-point type."""
+
+    def __init__(self, tables: StoredTables, vocabulary: Vocabulary) -> None:
+        self._tables, self._vocabulary = tables, vocabulary
+        self._spaces: dict[str, StoredSpace] = {}
+
+    def space(self, dtype: str, weighting: Weighting = "equal") -> StoredSpace:
+        """Return what turns text into vectors."""
+        if weighting != "equal":
+            raise ArgumentError(f"weighting={weighting!r}: {_ABSENT}")
+        if dtype not in self._spaces:
+            if dtype not in ("float32", "float64"):
+                raise ArgumentError(f"dtype={dtype!r} is not one of 'float32', 'float64'.")
+            self._spaces[dtype] = self._tables.space(self._vocabulary, dtype)
+        return self._spaces[dtype]
+
+    def engine(self, dtype: str, weighting: Weighting = "fitted") -> Engine:
+        """Return the filter and smoother of equal weighting, without a table of gains."""
+        if weighting != "equal":
+            raise ArgumentError(_ABSENT[0].upper() + _ABSENT[1:])
+        return self.space(dtype).engine
+
+
+class PackedModel(TextLDS):
+    """A model in few bytes; see :mod:`textlds.model.packed`.
+
+    Args:
+        tables: What inference needs.
+        vocabulary: The words that were kept.
+        frequencies: Of these, (V,).
+        facts: What was done: precision, words and dimensions.
+        history: Of the model it was packed from.
+        tokenizer: As for :meth:`TextLDS.load`.
+        recipes: The model's own.
+    """
+
+    def __init__(
+        self,
+        tables: StoredTables,
+        vocabulary: Vocabulary,
+        frequencies: Vector,
+        facts: Mapping[str, Any],
+        *,
+        history: History | None = None,
+        tokenizer: Callable[[str], Sequence[str]] | None = None,
+        recipes: Mapping[str, Recipe] | None = None,
+    ) -> None:
+        self.tables, self.vocabulary, self.frequencies, self.facts = tables, vocabulary, frequencies, dict(facts)
+        self.history = history or History()
+        self.lexicon = self.language = None
+        self.encoder = Encoder(vocabulary, tokenizer=tokenizer)
+        self.spaces = PackedSpaces(tables, vocabulary)  # type: ignore[assignment]  # offers what is used of the other
+        self._own_recipes = dict(recipes or {})
+
+    def __repr__(self) -> str:
+        return (
+            f"PackedModel(state_size={self.state_size}, vocabulary={len(self.vocabulary):,}, {self.facts['precision']})"
+        )
+
+    @property
+    def state_size(self) -> int:
+        """How many numbers a part of a vector has, d."""
+        return self.tables.words.shape[1]
+
+    @property
+    def params(self) -> LDSParams:
+        """A packed model has none."""
+        raise ArgumentError(_ABSENT[0].upper() + _ABSENT[1:])
+
+    def quantized(
+        self, precision: Precision = "int8", *, vocab_size: int | None = None, dimensions: int | None = None
+    ) -> TextLDS:
+        """Refuse: what was rounded once is not rounded again."""
+        raise ArgumentError("the model is packed already. Pack the model it was made from.")
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the model to a folder, whole or not at all."""
+        arrays: dict[str, Array] = {**self.tables.small, "frequencies": self.frequencies.astype(np.float32)}
+        for name in ("words", "gains", "spelling"):
+            table: RowTable | None = getattr(self.tables, name)
+            arrays |= {} if table is None else table.arrays(name)
+        recipes = {name: str(recipe) for name, recipe in self._own_recipes.items()}
+        with new_folder(path, force=force) as folder:
+            write_arrays(folder / ARRAYS, arrays)
+            write_json(folder / VOCABULARY, self.vocabulary.to_json(), indent=None)
+            write_json(folder / HISTORY, self.history.to_json(), indent=None)
+            content = {
+                "textlds_version": __version__,
+                "state_size": self.state_size,
+                "vocabulary_size": len(self.vocabulary),
+                "noise": "none",
+                "lexicon": self.tables.spelling is not None,
+                "text": self.vocabulary.settings.to_json(),
+                "packed": self.facts,
+                **({"recipes": recipes} if recipes else {}),
+            }
+            write_config(folder, kind="model", content=content)
+
+    def _with(self, **changes: Any) -> TextLDS:
+        options = {"history": self.history, "tokenizer": self.encoder.tokenizer, "recipes": self._own_recipes}
+        return PackedModel(self.tables, self.vocabulary, self.frequencies, self.facts, **{**options, **changes})
+
+
+def pack(
+    model: TextLDS, precision: Precision = "int8", *, vocab_size: int | None = None, dimensions: int | None = None
+) -> PackedModel:
+    """Pack a model; see :meth:`TextLDS.quantized`."""
+    if precision not in PRECISIONS:
+        raise ArgumentError(f"precision={precision!r} is not one of {', '.join(map(repr, PRECISIONS))}.")
+    if vocab_size is not None and vocab_size < 1:
+        raise ArgumentError(f"vocab_size={vocab_size} must be at least 1.")
+    if dimensions is not None and not 1 <= dimensions <= model.state_size:
+        raise ArgumentError(
+            f"dimensions={dimensions} must be between 1 and {model.state_size}, the state size of the model."
+        )
+    space = model.spaces.space("float64", "equal")
+    rows = _kept(model.vocabulary, vocab_size)
+    if dimensions is not None and dimensions < model.state_size:
+        space = reduced(space, model.frequencies, dimensions)
+    tables = StoredTables.of(space, model.frequencies, rows, precision=precision)
+    words = tuple(model.vocabulary.words[row] for row in rows.tolist())
+    n_types = len(rows) - (len(model.vocabulary) - model.vocabulary.n_types)
+    frequencies = model.frequencies[rows] / model.frequencies[rows].sum()
+    facts = {"precision": precision, "vocabulary_size_before": len(model.vocabulary), "state_size": len(space.system.A)}
+    return PackedModel(
+        tables, Vocabulary(words, n_types, model.vocabulary.settings), frequencies, facts,
+        history=model.history, tokenizer=model.encoder.tokenizer,
+        recipes={name: recipe for name, recipe in model.recipes.items() if RECIPES.get(name) != recipe},
+    )  # fmt: skip
+
+
+def _kept(vocabulary: Vocabulary, vocab_size: int | None) -> Any:
+    """Return the rows of the most frequent words, the boundary token, and the unknown classes."""
+    n = vocabulary.n_types if vocab_size is None else min(vocab_size, vocabulary.n_types)
+    known = np.arange(n)
+    token = vocabulary.settings.boundary_token
+    if token is not None and vocabulary.id(token) >= n:
+        known[-1] = vocabulary.id(token)
+    return np.concatenate([known, np.arange(vocabulary.n_types, len(vocabulary))])
+
+
+def read_packed(
+    path: str | os.PathLike[str], *, tokenizer: Callable[[str], Sequence[str]] | None = None
+) -> PackedModel:
+    """Read a packed model; its tables are mapped. Anything missing, altered or inconsistent is a FormatError."""
+    folder = Path(path)
+    config = read_config(folder, kind="model")
+    for name in (ARRAYS, VOCABULARY, HISTORY):
+        if name not in config["files"]:
+            raise FormatError(f"{folder} is incomplete: its config.json does not list {name}.")
+    try:
+        settings = TextSettings.from_json(config["text"])
+        vocabulary = Vocabulary.from_json(read_json(folder / VOCABULARY), settings)
+        facts = dict(config["packed"])
+        precision, lexicon, d, h = (
+            facts["precision"],
+            bool(config["lexicon"]),
+            config["state_size"],
+            facts["state_size"],
+        )
+        recipes = own_recipes(config.get("recipes", {}), RECIPES)
+    except FormatError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise FormatError(f"{folder / 'config.json'} is not that of a packed model: {error}") from error
+    arrays = read_arrays(folder / ARRAYS)
+    _check(folder / ARRAYS, arrays, precision, lexicon, (len(vocabulary), d, h))
+    tables = {
+        name: RowTable(arrays[name], arrays.get(f"{name}.scale")) if name in arrays else None
+        for name in ("words", "gains", "spelling")
+    }
+    small = {name: np.array(arrays[name]) for name in (*SMALL, *(CARRY if lexicon else ()))}
+    return PackedModel(
+        StoredTables(small, **tables),  # type: ignore[arg-type]  # words are always there: _check
+        vocabulary, np.array(arrays["frequencies"], np.float64), facts,
+        history=History.from_json(read_json(folder / HISTORY)), tokenizer=tokenizer, recipes=recipes,
+    )  # fmt: skip
+
+
+def _check(path: Path, arrays: Mapping[str, Array], precision: Any, lexicon: bool, sizes: tuple[Any, Any, Any]) -> None:
+    if precision not in PRECISIONS or not all(isinstance(size, int) and size > 0 for size in sizes):
+        raise FormatError(f"{path}: the precision {precision!r} or the sizes {sizes} are not those of a packed model.")
+    V, d, h = sizes
+    buckets = len(arrays["spelling"]) if "spelling" in arrays and arrays["spelling"].ndim else 0
+    expected: dict[str, tuple[tuple[int, ...], str]] = {
+        "A": ((h, h), "float32"),
+        "shrink": ((h,), "float32"),
+        **{name: ((h, d), "float32") for name in SMALL[2:]},
+        "words": ((V, d), precision),
+        "frequencies": ((V,), "float32"),
+    }
+    if lexicon:
+        expected |= {"carry": ((d, h), "float32"), "centre": ((d,), "float32"), "shift": ((h,), "float32")}
+        expected["spelling"] = ((buckets, d), precision)
+        if buckets < 1 or buckets & (buckets - 1):
+            raise FormatError(f"{path}: spelling has {buckets} rows, which is not a power of two.")
+    else:
+        expected["gains"] = ((V, h), precision)
+    if precision == "int8":
+        scaled = [name for name, (_, dtype) in expected.items() if dtype == "int8"]
+        expected |= {f"{name}.scale": (expected[name][0][:1], "float32") for name in scaled}
+    if set(arrays) != set(expected):
+        raise FormatError(f"{path} holds {sorted(arrays)} instead of {sorted(expected)}.")
+    for name, (shape, dtype) in expected.items():
+        array = arrays[name]
+        if array.shape != shape or array.dtype != np.dtype(dtype):
+            raise FormatError(f"{path}: {name} is {array.dtype}{array.shape} instead of {dtype}{shape}.")
+        if dtype != "int8" and not np.isfinite(array).all():
+            raise FormatError(f"{path}: {name} holds values that are not finite.")
+    F = arrays["shrink"][:, None].astype(np.float64) * arrays["A"]
+    if not np.abs(np.linalg.eigvals(F)).max() < 1:
+        raise FormatError(f"{path}: A and shrink are not those of a stable filter.")
