@@ -118,7 +118,7 @@ def test_streams_and_similar_words(model):
     ]
     assert len(packed.similar("aaa", n=3)) == 3
     one, other = packed.stream(recipe="state+word+previous_word"), model.stream(recipe="state+word+previous_word")
-    for token in "aaa aab unheard aac".split():
+    for token in ["aaa", "aab", "unheard", "aac"]:
         np.testing.assert_allclose(one.push(token), other.push(token), atol=1e-3)
 
 

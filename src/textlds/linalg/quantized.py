@@ -44,7 +44,8 @@ class RowTable:
     def rows(self, numbers: NDArray[Any]) -> NDArray[np.float32]:
         """Return some rows, (m, d)."""
         if self.scale is None:
-            return self.values[numbers].astype(np.float32, copy=False)
+            found: NDArray[np.float32] = self.values[numbers].astype(np.float32, copy=False)
+            return found
         out = np.empty((len(numbers), self.shape[1]), np.float32)
         _widen(self.values, self.scale, numbers, out)
         return out

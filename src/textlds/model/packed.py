@@ -21,6 +21,7 @@ import numpy as np
 from textlds._version import __version__
 from textlds.corpus.encoding import Encoder
 from textlds.corpus.settings import TextSettings
+from textlds.corpus.tokens.tokenizer import CustomTokenizer
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError, FormatError
 from textlds.inference.engine import Engine
@@ -86,7 +87,7 @@ class PackedModel(TextLDS):
         facts: Mapping[str, Any],
         *,
         history: History | None = None,
-        tokenizer: Callable[[str], Sequence[str]] | None = None,
+        tokenizer: CustomTokenizer | None = None,
         recipes: Mapping[str, Recipe] | None = None,
     ) -> None:
         self.tables, self.vocabulary, self.frequencies, self.facts = tables, vocabulary, frequencies, dict(facts)
@@ -229,7 +230,7 @@ def _check(path: Path, arrays: Mapping[str, Array], precision: Any, lexicon: boo
     expected: dict[str, tuple[tuple[int, ...], str]] = {
         "A": ((h, h), "float32"),
         "shrink": ((h,), "float32"),
-        **{name: ((h, d), "float32") for name in SMALL[2:]},
+        **dict.fromkeys(SMALL[2:], ((h, d), "float32")),
         "words": ((V, d), precision),
         "frequencies": ((V,), "float32"),
     }

@@ -108,7 +108,7 @@ class StoredSpace(EmbeddingSpace):
         return self._tables.words.all().astype(self._engine.dtype, copy=False)
 
     @cached_property
-    def all_gains(self) -> Array:  # type: ignore[override]  # a property there
+    def all_gains(self) -> Array:
         """k'(w) of every word, (V, h)."""
         return self.gains_at(np.arange(len(self._tables.words)))
 
