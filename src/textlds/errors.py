@@ -18,6 +18,10 @@ class TextLDSError(Exception):
     """The base of every error that textlds raises on purpose."""
 
 
+class TextLDSWarning(UserWarning):
+    """Something that costs time or accuracy but does not stop the work."""
+
+
 class ArgumentError(TextLDSError, ValueError):
     """An argument is outside what the function accepts."""
 

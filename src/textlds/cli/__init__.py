@@ -10,12 +10,13 @@ import importlib
 import os
 import signal
 import sys
+import warnings
 from typing import Annotated, Any
 
 import typer
 
 from textlds._version import __version__
-from textlds.cli.output import Termination, examples, exit_code, guarded, help_text
+from textlds.cli.output import Termination, examples, exit_code, guarded, help_text, show_warning
 
 _PANELS = {
     "Make a model": ("train", "count", "fit", "calibrate"),
@@ -35,6 +36,7 @@ def main() -> None:
         # typer's option is a flag for the shell that it detects; its variable takes any shell by name
         os.environ["_TEXTLDS_COMPLETE"] = f"source_{sys.argv[2]}"
     signal.signal(signal.SIGTERM, _terminate)
+    warnings.showwarning = show_warning
     try:
         build_app()(prog_name="textlds")
     except KeyboardInterrupt as error:  # before a command began

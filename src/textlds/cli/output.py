@@ -92,6 +92,11 @@ def say(message: str, *, quiet: bool = False) -> None:
         _console(stderr=True).print(_plain(message), highlight=False, soft_wrap=True)
 
 
+def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Print a warning as a line on standard error, without the place in the code."""
+    _console(stderr=True).print("[bold yellow]warning:[/bold yellow]", _plain(str(message)), soft_wrap=True)
+
+
 def print_json(value: Any) -> None:
     """Print one line of JSON on standard output."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
