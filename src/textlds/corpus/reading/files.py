@@ -20,6 +20,7 @@ from textlds.errors import ArgumentError, CorpusError, CorpusNotFoundError, Miss
 
 _BOM = b"\xef\xbb\xbf"
 _BUFFER = 1 << 18
+_WINDOW = 1 << 27  # bytes that a decompressor may look back on; the best levels of zstd and xz need no more
 
 
 def is_remote(path: str) -> bool:
@@ -102,58 +103,105 @@ def remote(url: str) -> tuple[Any, str]:
     return filesystem, cast(str, path)
 
 
-class _ZstdReader(io.RawIOBase):
-    """Decompresses zstd frames, and notices when the last one is cut off (the library's own reader does not)."""
+class _Unpacker(io.RawIOBase):
+    """Unpacks streams that follow one another, a bounded piece at a time, and notices when the last one is cut off.
 
-    def __init__(self, file: BinaryIO, new_frame: Callable[[], Any]) -> None:
-        self._file, self._new_frame = file, new_frame
-        self._frame: Any = None
-        self._rest = b""  # compressed bytes after the end of a frame
-        self._ready = memoryview(b"")
+    Args:
+        file: The packed bytes.
+        new_stream: Makes a decompressor with the methods of :class:`lzma.LZMADecompressor`.
+    """
+
+    def __init__(self, file: BinaryIO, new_stream: Callable[[], Any]) -> None:
+        self._file, self._new_stream = file, new_stream
+        self._stream: Any = None
+        self._rest = b""  # packed bytes after the end of a stream
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, target: Any) -> int:
-        while not self._ready:
-            block = self._rest or self._file.read(_BUFFER)
-            self._rest = b""
-            if not block:
-                if self._frame is not None:
-                    raise EOFError("the last frame has no end")
-                return 0
-            if self._frame is None:
-                self._frame = self._new_frame()
+        while True:
+            block = b""
+            if self._stream is None or self._stream.needs_input:
+                block = self._rest or self._file.read(_BUFFER)
+                self._rest = b""
+                if self._stream is None:
+                    if not block:
+                        return 0
+                    block = block.lstrip(b"\0")  # zeros may stand between streams of xz
+                    if not block:
+                        continue
+                    self._stream = self._new_stream()
+                elif not block:
+                    raise EOFError("the last stream has no end")
             try:
-                self._ready = memoryview(self._frame.decompress(block))
-            except Exception as error:  # ZstdError of either library
+                data = self._stream.decompress(block, len(target))
+            except Exception as error:  # of any of the libraries
                 raise EOFError(str(error)) from error
-            if self._frame.eof:
-                self._rest = self._frame.unused_data
-                self._frame = None
-        n = min(len(target), len(self._ready))
-        target[:n] = self._ready[:n]
-        self._ready = self._ready[n:]
-        return n
+            if self._stream.eof:
+                self._rest = self._stream.unused_data
+                self._stream = None
+            if data:
+                target[: len(data)] = data
+                return len(data)
+
+
+class _ZstdStream:
+    """A frame of the library ``zstandard``, whose own objects take no limit for what they return.
+
+    A block of four bytes unpacks to 128 KB at most, so input goes in so little at a time that no more than 16 MB come.
+    """
+
+    _INPUT = 512
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+        self._input = self._output = memoryview(b"")
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._input and not self._output
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._frame.eof) and not self._output
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._frame.unused_data) + bytes(self._input)
+
+    def decompress(self, data: bytes, max_length: int) -> memoryview:
+        if data:
+            self._input = memoryview(data)
+        while not self._output and self._input and not self._frame.eof:
+            self._output = memoryview(self._frame.decompress(self._input[: self._INPUT]))
+            self._input = self._input[self._INPUT :]
+        ready, self._output = self._output[:max_length], self._output[max_length:]
+        return ready
 
 
 def _zstd(file: BinaryIO) -> BinaryIO:
     try:
         if sys.version_info >= (3, 14):
-            from compression.zstd import ZstdDecompressor as new_frame
+            from compression.zstd import ZstdDecompressor as new_stream
         else:
             from zstandard import ZstdDecompressor
 
-            new_frame = ZstdDecompressor().decompressobj
+            def new_stream() -> _ZstdStream:
+                return _ZstdStream(ZstdDecompressor(max_window_size=_WINDOW).decompressobj())
     except ImportError as error:
         raise MissingExtraError("reading .zst files", "zstd") from error
-    return cast(BinaryIO, io.BufferedReader(_ZstdReader(file, new_frame), _BUFFER))
+    return cast(BinaryIO, io.BufferedReader(_Unpacker(file, new_stream), _BUFFER))
+
+
+def _xz(file: BinaryIO) -> BinaryIO:
+    return cast(BinaryIO, io.BufferedReader(_Unpacker(file, lambda: lzma.LZMADecompressor(memlimit=_WINDOW)), _BUFFER))
 
 
 _DECOMPRESSORS: dict[str, Callable[[BinaryIO], Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
-    ".xz": lzma.open,
+    ".xz": _xz,
     ".zst": _zstd,
 }
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from textlds.corpus.reading.files import File, TextSource
+from textlds.corpus.reading.files import File, TextSource, is_remote
+from textlds.corpus.reading.pages import largest_page
 from textlds.corpus.reading.sources import CHUNK_BYTES, Chunk, Record, Source, record_chunks
 from textlds.corpus.settings import ReadSettings
 from textlds.errors import ArgumentError, CorpusError, MissingExtraError
+
+_PAGE_BYTES = 1 << 28  # the largest page of a Parquet file that is unpacked
+_BATCH_BYTES, _BATCH_ROWS = 1 << 25, 1024  # of Parquet at a time
 
 
 def as_record(value: Any, where: str) -> Record:
@@ -51,15 +56,13 @@ class JsonLinesSource(_FileRecords):
         number = amount = 0
         for chunk in TextSource(self.file, self.options).chunks():
             amount += chunk.size  # counted with the first record of each chunk that was read
-            for line in chunk.data.split(b"\n"):
+            for line in io.BytesIO(chunk.data):  # one at a time: a short line is ten times as large as an object
                 number += 1
                 if line.strip():
                     value = self._text(line, number)
                     if value is not None:
                         yield as_record(value, f"{self.name}, line {number}"), amount
                         amount = 0
-            if chunk.data.endswith(b"\n"):
-                number -= 1  # what split() found after the last newline is no line
 
     def _text(self, line: bytes, number: int) -> Any:
         where = f"{self.name}, line {number}"
@@ -67,6 +70,10 @@ class JsonLinesSource(_FileRecords):
             value = json.loads(line)
         except ValueError as error:
             raise CorpusError(f"{where} is not JSON: {error}. Each line must be one JSON value.") from error
+        except RecursionError as error:
+            raise CorpusError(
+                f"{where} is nested too deeply. Each line must be a text, or an object with one."
+            ) from error
         if not isinstance(value, dict):
             return value
         if self.options.text_column not in value:
@@ -89,20 +96,49 @@ class ParquetSource(_FileRecords):
             if column not in table.schema_arrow.names:
                 raise missing_column(self.name, column, table.schema_arrow.names)
             left, rows_left = self.size or 0, table.metadata.num_rows
-            for batch in table.iter_batches(batch_size=1024, columns=[column]):
-                amount = left * batch.num_rows // max(rows_left, 1)
-                left, rows_left = left - amount, rows_left - batch.num_rows
-                for value in batch.column(0).to_pylist():
-                    if value is not None:
-                        yield as_record(value, f"column {column!r} of {self.name}"), amount
-                        amount = 0
+            for group in range(table.metadata.num_row_groups):
+                rows = self._rows_at_a_time(table.metadata.row_group(group))
+                for batch in table.iter_batches(batch_size=rows, columns=[column], row_groups=[group]):
+                    amount = left * batch.num_rows // max(rows_left, 1)
+                    left, rows_left = left - amount, rows_left - batch.num_rows
+                    for value in batch.column(0):
+                        text = value.as_py()
+                        if text is not None:
+                            yield as_record(text, f"column {column!r} of {self.name}"), amount
+                            amount = 0
+
+    def _rows_at_a_time(self, group: Any) -> int:
+        """Return how many rows of a group fit into bounded memory, or refuse a group with a page that does not.
+
+        A dictionary repeats a value in every row, but no value is larger than a page.
+        """
+        column, remote = self.options.text_column, is_remote(self.name)
+        every = [group.column(k) for k in range(group.num_columns)]
+        chunks = [chunk for chunk in every if f"{chunk.path_in_schema}.".startswith(f"{column}.")]
+        sizes = [chunk.total_uncompressed_size for chunk in chunks]
+        if not remote or max(sizes, default=0) > _PAGE_BYTES:  # headers far away cost as much as the pages
+            with self.file.open() as file:
+                try:
+                    sizes = [largest_page(file, chunk) for chunk in chunks]
+                except ValueError as error:
+                    raise self._damaged(error) from error
+        largest = max(sizes, default=0)
+        if largest > _PAGE_BYTES:
+            raise CorpusError(
+                f"{self.name} has a page of {largest:,} bytes, and a page is held in memory as a whole, up to "
+                f"{_PAGE_BYTES:,}. Write it with smaller pages (write_batch_size, data_page_size) or shorter texts."
+            )
+        return max(16 if remote else 1, min(_BATCH_BYTES // max(largest, 1), _BATCH_ROWS))
 
     @contextlib.contextmanager
     def _faults(self, kind: type[Exception]) -> Iterator[None]:
         try:
             yield
         except kind as error:
-            raise CorpusError(f"{self.name} is not a whole Parquet file: {error}. Fetch or write it anew.") from error
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> CorpusError:
+        return CorpusError(f"{self.name} is not a whole Parquet file: {error}. Fetch or write it anew.")
 
 
 def missing_column(where: str, column: str, found: list[str]) -> CorpusError:
