@@ -1,0 +1,130 @@
+"""Small odd corpora with random settings: what is fitted is finite, can be saved and loaded, and EM does not fall."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import textlds
+from textlds.errors import TextLDSError
+
+# A plain iteration may lose this much, nats per token. The statistics are approximate (textlds.learn.em); what they may
+# cost is stated there, and it is measured by this attack.
+EM_LOSS = 1e-6
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One corpus with settings."""
+
+    seed: int
+    texts: list[str]
+    counting: dict[str, Any]
+    fitting: dict[str, Any]
+
+
+def make_case(seed: int) -> Case:
+    """Draw a corpus of at most a few thousand tokens, and settings of which some make no sense for it."""
+    rng = np.random.default_rng([17, seed])
+    texts = _texts(rng)
+    boundaries = str(rng.choice(["line", "sentence", "document", "none"]))
+    counting = {
+        "max_lag": int(rng.integers(1, 9)),
+        "vocab_size": int(rng.choice([5, 20, 1000, 1000])),
+        "tokenizer": str(rng.choice(["words", "whitespace"])),
+        "unknown": str(rng.choice(["shape", "single"])),
+        "boundaries": boundaries,
+        "boundary_token": "</s>" if boundaries != "none" and rng.random() < 0.2 else None,
+    }
+    noise = str(rng.choice(["full", "full", "spherical", "diagonal", "bohning"]))
+    fitting = {
+        "state_size": int(rng.choice([1, 2, 3, 5, 10])),
+        "iterations": int(rng.choice([0, 1, 3, 10, 25])),
+        "seed": int(rng.integers(3)),
+        "pseudocount": [0, 1e-12, 1e-3, 0.5, 10.0, "paper"][int(rng.integers(6))],
+        "noise": noise,
+        "start": str(rng.choice(["subspace", "random"])),
+        "ssid_horizon": int(rng.integers(1, (counting["max_lag"] + 1) // 2 + 1)),
+        "em_horizon": int(rng.integers(1, counting["max_lag"] + 1)),
+        "ssid_output": str(rng.choice(["first", "regression"])),
+        "ssid_covariance": str(rng.choice(["matched", "paper"])),
+        "compression": ["auto", "none", 12][int(rng.integers(3))] if noise in ("full", "spherical") else "none",
+        "polish": int(rng.choice([0, 0, 2])),
+        "acceleration": str(rng.choice(["none", "overrelaxed"])),
+    }
+    return Case(seed, texts, counting, fitting)
+
+
+def _texts(rng: np.random.Generator) -> list[str]:
+    size, length = int(rng.choice([2, 4, 8, 20, 40, 300])), int(rng.choice([20, 200, 2000, 2000]))
+    words = np.array([f"w{k}" if rng.random() < 0.8 else f"Ünknown{k}ing" for k in range(size)])
+    kind = int(rng.integers(6))
+    if kind == 0:  # independent, with the frequencies of a power law
+        weights = 1 / np.arange(1, size + 1) ** rng.uniform(0, 3)
+        ids = rng.choice(size, length, p=weights / weights.sum())
+    elif kind == 1:  # a cycle, without any noise
+        ids = np.arange(length) % size
+    elif kind == 2:  # a Markov chain that hardly ever moves
+        ids = np.cumsum(rng.random(length) < rng.choice([0.01, 0.1, 0.9])) % size
+    elif kind == 3:  # two halves that share nothing
+        half = max(size // 2, 1)
+        ids = np.concatenate([rng.integers(0, half, length // 2 + 1), rng.integers(size // 2, size, length)])
+    elif kind == 4:  # one word, and others once each
+        ids = np.zeros(length, int)
+        ids[:: max(length // size, 1)] = np.arange(len(ids[:: max(length // size, 1)])) % size
+    else:  # words in pairs
+        ids = np.repeat(rng.integers(0, size, length // 2 + 1), 2)
+    tokens = words[ids].tolist()
+    cuts = np.sort(rng.choice(len(tokens), min(int(rng.choice([0, 1, 10, len(tokens) // 2])), len(tokens))))
+    lines = [" ".join(tokens[a:b]) for a, b in zip([0, *cuts], [*cuts, len(tokens)], strict=True)]
+    return [str(rng.choice(["\n", " . \n", "\n\n"])).join(lines)]
+
+
+def run(seed: int) -> str | None:
+    """Return what went wrong with the case of a seed, "" if a TextLDSError refused it, or None."""
+    case = make_case(seed)
+    try:
+        model = fitted(case)
+    except TextLDSError:
+        return ""
+    return check(case, model)
+
+
+def fitted(case: Case) -> textlds.TextLDS:
+    """Count and fit a case."""
+    counts = textlds.count(texts=case.texts, workers=1, **case.counting)
+    return textlds.fit(counts, threads=1, **case.fitting)
+
+
+def check(case: Case, model: textlds.TextLDS) -> str | None:
+    """Return what is wrong with a model, or None."""
+    history = model.history
+    likelihoods = [history.start, *history.log_likelihood]
+    if not np.isfinite(np.array(likelihoods, float)).all():
+        return f"likelihoods {likelihoods}"
+    phase = len(likelihoods) - (case.fitting["polish"] if history.settings["sketch_size"] else 0)
+    losses = [a - b for k, (a, b) in enumerate(itertools.pairwise(likelihoods)) if k + 1 != phase]
+    if losses and max(losses) > EM_LOSS:
+        return f"EM lost {max(losses):.3g} nats per token in iteration {int(np.argmax(losses)) + 1}"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        model.save(path)
+        try:
+            loaded = textlds.load(path)
+        except TextLDSError as error:
+            return f"what was saved does not load: {error}"
+        texts = [*case.texts, "w1 w2 unheard w1", ""]
+        for options in ({}, {"method": "filter"}, {"method": "exact"}, {"evidence": "equal"}, {"dtype": "float64"}):
+            for one, two in zip(model.embed(texts, **options), loaded.embed(texts, **options), strict=True):
+                if not np.isfinite(one.vectors).all():
+                    return f"vectors of {options} are not finite"
+                if not np.array_equal(one.vectors, two.vectors):
+                    return f"vectors of {options} change when the model is saved"
+        if not np.isfinite(float(model.log_likelihood(case.texts))):
+            return "the likelihood of the corpus is not finite"
+    return None
