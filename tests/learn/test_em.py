@@ -203,6 +203,48 @@ def test_a_horizon_beyond_the_counts_is_refused(moments, horizon):
         next(em_steps(start("subspace", moments), moments, horizon=horizon))
 
 
+def sticky(seed, n=3000, V=6, moves=0.02):
+    """A chain that hardly ever moves: what it remembers goes far beyond a short horizon."""
+    rng = np.random.default_rng(seed)
+    return np.cumsum(rng.random(n) < moves) % V
+
+
+@pytest.mark.parametrize("noise", KINDS)
+def test_where_the_horizon_is_too_short_em_stops_and_with_a_long_one_it_goes_on(noise):
+    """Losses of likelihood come from the horizon, not from the steps: the same start with more lags has none."""
+    stalled = 0
+    for ids in (sticky(0), sticky(1), np.where(np.arange(2000) % 333, 0, np.arange(2000) // 333 % 6)):
+        long = text_moments(ids, 6, 100, pseudocount=0.001)
+        for horizon, h in itertools.product((1, 2, 100), (1, 2)):
+            params = subspace_identification(long, h, horizon=2, rng=np.random.default_rng(0), noise=noise)
+            steps = list(itertools.islice(em_steps(params, long, horizon=horizon), 16))
+            found = np.array([step.log_likelihood for step in steps])
+            assert np.diff(found[1:]).min() >= -1e-9
+            for before, after in itertools.pairwise(steps):
+                assert after.stalled or after.iteration == before.iteration + 1
+                assert not before.stalled or after is before
+            if horizon == 100:
+                assert np.diff(found).min() > -1e-9
+                assert not steps[-1].stalled
+            stalled += steps[-1].stalled and horizon < 100
+    assert stalled > 0
+
+
+@pytest.mark.parametrize("relaxation", [1.0, FIRST_RELAXATION])
+@pytest.mark.parametrize("noise", KINDS)
+def test_every_step_is_a_model_and_its_statistics_are_covariances(noise, relaxation):
+    """Short horizons, hardly any noise, and corpora of one movement: A leaves the unit ball if nothing holds it."""
+    texts = [sticky(0), np.arange(2000) % 3, np.repeat(np.random.default_rng(1).integers(0, 4, 1000), 2)]
+    for ids, horizon, kappa in itertools.product(texts, (1, 2, 3), (1e-3, 0.5)):
+        moments = text_moments(ids, 6, 3, pseudocount=kappa)
+        params = random_start(moments, 2, rng=np.random.default_rng(0), noise=noise)
+        for step in itertools.islice(em_steps(params, moments, horizon=horizon, relaxation=relaxation), 20):
+            assert np.linalg.eigvalsh(step.params.Q)[0] > 0
+            for name in ("filt_filt", "smooth_smooth"):
+                values = np.linalg.eigvalsh(getattr(step.statistics, name))
+                assert values[0] >= -1e-6 * max(values[-1], 1e-300), name
+
+
 def test_parameters_are_frozen(moments):
     params = start("subspace", moments)
     assert isinstance(params, LDSParams)

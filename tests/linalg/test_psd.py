@@ -5,7 +5,15 @@ import pytest
 import scipy.linalg as sl
 
 from oracles.synthetic import random_spd
-from textlds.linalg.psd import fix_signs, spectral_radius, sqrt_and_inverse, symmetric
+from textlds.linalg.psd import (
+    fix_signs,
+    is_contraction,
+    nearest_contraction,
+    nearest_covariance,
+    spectral_radius,
+    sqrt_and_inverse,
+    symmetric,
+)
 
 
 def test_symmetric_part():
@@ -49,3 +57,30 @@ def test_spectral_radius_sees_complex_eigenvalues_and_not_the_norm():
     assert spectral_radius(np.array([[0.0, -2.0], [2.0, 0.0]])) == pytest.approx(2)
     assert spectral_radius(np.array([[0.5, 1e3], [0.0, 0.25]])) == pytest.approx(0.5)
     assert spectral_radius(np.zeros((0, 0))) == 0
+
+
+def test_a_covariance_is_left_alone_and_anything_else_loses_its_negative_part():
+    rng = np.random.default_rng(0)
+    X = random_spd(rng, 5)
+    assert nearest_covariance(X) is X
+    v = rng.standard_normal(5)
+    rank_one = np.outer(v, v)
+    assert nearest_covariance(rank_one) is rank_one
+    Y = symmetric(rng.standard_normal((5, 5)))
+    values, vectors = np.linalg.eigh(Y)
+    expected = sum(value * np.outer(v, v) for value, v in zip(values, vectors.T, strict=True) if value > 0)
+    np.testing.assert_allclose(nearest_covariance(Y), expected, atol=1e-12)
+    tiny = nearest_covariance(np.array([[1e-14, 0], [0, -1e-19]]))
+    np.testing.assert_array_equal(tiny, [[1e-14, 0], [0, 0]])
+
+
+def test_a_contraction_is_left_alone_and_anything_else_is_cut():
+    A = np.random.default_rng(0).standard_normal((4, 4))
+    small = A * (0.999 / np.linalg.norm(A, 2))
+    assert is_contraction(small, 1e-6)
+    assert nearest_contraction(small, 1e-6) is small
+    assert not is_contraction(A / np.linalg.norm(A, 2), 1e-6)
+    cut = nearest_contraction(A, 1e-6)
+    assert is_contraction(cut, 1e-6)
+    U, s, Vt = np.linalg.svd(A)
+    np.testing.assert_allclose(cut, (U * np.minimum(s, 1)) @ Vt, atol=1e-5)

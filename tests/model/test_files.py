@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 
@@ -328,3 +329,12 @@ def test_custom_tokenizers_are_given_again(tmp_path):
 def test_a_model_says_what_it_is():
     assert repr(random_model(0)) == "TextLDS(state_size=3, vocabulary=9)"
     assert random_model(0).state_size == 3
+
+
+def test_what_could_not_be_loaded_is_not_saved(tmp_path):
+    model = random_model(0)
+    params = dataclasses.replace(model.params, Q=-model.params.Q)
+    broken = TextLDS(params, model.vocabulary, model.frequencies, model.moments)
+    with pytest.raises(FormatError, match="Q is not a covariance"):
+        broken.save(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []

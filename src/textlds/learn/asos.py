@@ -31,7 +31,7 @@ from textlds.lds.params import LDSParams
 from textlds.lds.steady import SteadyState
 from textlds.learn.moments import Moments
 from textlds.linalg.equations import solve_generalised_lyapunov, solve_lyapunov
-from textlds.linalg.psd import symmetric
+from textlds.linalg.psd import nearest_covariance, symmetric
 from textlds.linalg.threads import parallel_map
 from textlds.linalg.types import Matrix
 
@@ -120,13 +120,15 @@ def asos(params: LDSParams, steady: SteadyState, moments: Moments, *, horizon: i
             obs_smooth += contribution
 
     tail = steady.KC @ coefficients.A_tail  # K wx_{r+1} = tail · X₀
-    filt_filt = _filter_covariance(F, np.linalg.matrix_power(F, horizon + 1), tail, shadows)
+    # a horizon too short for the text, or rounding where there is no signal, may leave a variance below zero
+    filt_filt = nearest_covariance(_filter_covariance(F, np.linalg.matrix_power(F, horizon + 1), tail, shadows))
     gain_obs_filt = _gain_times_obs_filt(F, tail @ filt_filt, shadows)  # K wx_k, k = 0..r
     obs_smooth += params.C @ coefficients.c(filt_filt)
 
     smooth_filt_0, smooth_filt_1 = _smooth_filt(params.A, steady, filt_filt, gain_obs_filt)
     J, P = steady.J, steady.P
-    smooth_smooth = symmetric(solve_lyapunov(J, symmetric(J @ smooth_filt_1 @ P.T + P @ smooth_filt_0.T)))
+    step = symmetric(J @ smooth_filt_1 @ P.T + P @ smooth_filt_0.T)
+    smooth_smooth = nearest_covariance(symmetric(solve_lyapunov(J, step)))
     smooth_next = smooth_smooth @ J.T + smooth_filt_1 @ P.T
     return Statistics(
         filt_filt=filt_filt,

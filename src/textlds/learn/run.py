@@ -243,13 +243,16 @@ class FitRun(Generic[Model]):
                 params, phase.moments, horizon=self._settings.em_horizon, first=done, relaxation=relaxation
             )
             for step in steps:
-                if step.iteration > done:
+                if step.stalled:
+                    task.advance(0, f"stopped at {step.log_likelihood:.4f} nats a token: the next step would lose some")
+                elif step.iteration > done:
                     self._note(step)
                     task.advance(1, f"log-likelihood {step.log_likelihood:.4f} nats per token")
                 elif not self._history.log_likelihood:
                     self._history = replace(self._history, start=float(step.log_likelihood))
                 # a phase begins where the one before ended: the callback has seen that
-                stopped = (number == 0 or step.iteration > 0) and self._stopped_by_callback(step, phase)
+                seen = step.stalled or (number > 0 and step.iteration == 0)
+                stopped = not seen and self._stopped_by_callback(step, phase)
                 last = stopped or self._is_last(step, phase)
                 self._save(step, number, last=last)
                 if last:
@@ -269,7 +272,7 @@ class FitRun(Generic[Model]):
         return bool(self._callback(FitStep(self._history.iterations, step.log_likelihood, build)))
 
     def _is_last(self, step: EMStep, phase: _Phase) -> bool:
-        if step.iteration >= phase.iterations:
+        if step.iteration >= phase.iterations or step.stalled:
             return True
         if step.iteration == 0 or self._settings.tolerance == 0:
             return False

@@ -22,6 +22,37 @@ def sqrt_and_inverse(X: Matrix, *, floor: float = 1e-12) -> tuple[Matrix, Matrix
     return (vectors * roots) @ vectors.T, (vectors / roots) @ vectors.T
 
 
+def nearest_covariance(X: Matrix, *, tolerance: float = 1e-7) -> Matrix:
+    """Return X, or without its negative eigenvalues if one is below −tolerance times the largest variance.
+
+    Cost: one Cholesky decomposition where X is a covariance already.
+    """
+    variance = float(np.max(np.diagonal(X), initial=0.0))
+    try:
+        np.linalg.cholesky(X + (tolerance * variance + np.finfo(np.float64).tiny) * np.eye(len(X)))
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(symmetric(X))
+        return symmetric((vectors * np.maximum(values, 0)) @ vectors.T)
+    return X
+
+
+def is_contraction(A: Matrix, margin: float) -> bool:
+    """Tell whether A Aᵀ has no eigenvalue above 1 − margin."""
+    try:
+        np.linalg.cholesky((1 - margin) * np.eye(len(A)) - A @ A.T)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def nearest_contraction(A: Matrix, margin: float) -> Matrix:
+    """Return A, its singular values cut where A Aᵀ has an eigenvalue above 1 − margin."""
+    if is_contraction(A, margin):
+        return A
+    U, s, Vt = np.linalg.svd(A)
+    return (U * np.minimum(s, np.sqrt(1 - 2 * margin))) @ Vt
+
+
 def fix_signs(U: Matrix, Vt: Matrix) -> tuple[Matrix, Matrix]:
     """Make an SVD reproducible: the largest entry of every column of U is positive."""
     largest = np.argmax(np.abs(U), axis=0)

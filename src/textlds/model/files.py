@@ -41,7 +41,7 @@ def write_model(
     recipes: Mapping[str, Recipe],
     force: bool,
 ) -> None:
-    """Write a model folder, whole or not at all."""
+    """Write a model folder, whole or not at all; what :func:`read_model` would refuse is not written."""
     arrays: dict[str, Array] = {
         "A": params.A,
         "C": params.C,
@@ -51,6 +51,7 @@ def write_model(
         **({} if lexicon is None else vars(lexicon)),
         **{f"noise.{name}": array for name, array in params.noise.arrays().items()},
     }
+    _check_arrays(Path(path), arrays, params.noise.kind, len(params.A), len(vocabulary))
     with new_folder(path, force=force) as folder:
         write_arrays(folder / ARRAYS, arrays)
         write_json(folder / VOCABULARY, vocabulary.to_json())
