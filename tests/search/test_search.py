@@ -32,6 +32,8 @@ from textlds.search import IndexSettings, OccurrenceIndex, building, vectors
 from textlds.search.sampling import NONE, Plan, select
 from textlds.search.senses import TOPIC, SenseSpace, reweighted
 from textlds.search.texts import TextReader, TextWriter
+from textlds.storage.arrays import read_arrays, write_arrays
+from textlds.storage.folders import CONFIG, read_json, write_config
 
 faiss = pytest.importorskip("faiss")
 
@@ -150,7 +152,7 @@ def test_texts_come_back_from_their_blocks(tmp_path):
         assert [writer.add(text, Place(i % 3, i)) for i, text in enumerate(given)] == list(range(len(given)))
         arrays = writer.finish()
     assert len(arrays["block_starts"]) > 3
-    reader = TextReader(arrays, np.fromfile(tmp_path / "blocks", np.uint8))
+    reader = TextReader(arrays, np.fromfile(tmp_path / "blocks", np.uint8), tmp_path)
     assert [reader.text(i) for i in range(len(given))] == given
     assert reader.place(7) == Place(1, 7)
     assert (tmp_path / "blocks").stat().st_size < sum(len(str(text)) for text in given) / 5
@@ -234,8 +236,11 @@ def test_rows_are_given_back_whatever_the_structure(tmp_path, monkeypatch):
     for limit in (10_000, 100):
         monkeypatch.setattr(vectors, "_FLAT", limit)
         vectors.write_vectors(tmp_path / "v", X, seed=0, threads=1, task=Nothing())
-        read = vectors.VectorIndex(tmp_path / "v")
+        read = vectors.VectorIndex(tmp_path / "v", 3000, 8)
         assert len(read) == 3000
+        for n, d in ((2999, 8), (3000, 7)):
+            with pytest.raises(FormatError, match="3,000 vectors of 8 numbers instead of"):
+                vectors.VectorIndex(tmp_path / "v", n, d)
         np.testing.assert_allclose(read.rows(1200, 1210), X[1200:1210], atol=0.05)
 
 
@@ -437,8 +442,58 @@ def test_altered_folders_are_refused(index, tmp_path):
     copy = tmp_path / "garbage"
     shutil.copytree(index.path, copy)
     (copy / "vectors.faiss").write_bytes(b"x" * (copy / "vectors.faiss").stat().st_size)
+    with pytest.raises(FormatError, match=r"vectors.faiss was altered: its SHA-256"):
+        OccurrenceIndex.load(copy)
+    resealed(copy)
     with pytest.raises(FormatError, match="cannot be read by faiss"):
         OccurrenceIndex.load(copy)
+
+
+def resealed(folder):
+    """Put the sums right, as one who alters a folder on purpose would."""
+    config = read_json(folder / CONFIG)
+    (folder / CONFIG).unlink()
+    own = ("format", "format_version", "files")
+    write_config(folder, kind="index", content={name: value for name, value in config.items() if name not in own})
+
+
+WRONG_ARRAYS = {
+    "starts": (None, "never fall"), "text": (lambda a: a + 10**6, "between 0 and"), "position": (lambda a: -a - 1, "0"),
+    "text_file": (lambda a: a + 9, "between 0 and"), "text_line": (lambda a: a[:-1], "instead of int64"),
+    "text_starts": (lambda a: a[::-1], "never fall"), "block_starts": (lambda a: a * 2, "is not as long as"),
+    "block_raw_starts": (lambda a: a.astype(np.int32), "instead of int64"), "text_is_list": (None, "is missing"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_ARRAYS)
+def test_arrays_that_do_not_belong_together_are_refused(index, tmp_path, name):
+    change, message = WRONG_ARRAYS[name]
+    copy = tmp_path / "copy"
+    shutil.copytree(index.path, copy)
+    arrays = {key: np.array(value) for key, value in read_arrays(copy / "occurrences.safetensors").items()}
+    before = arrays.pop(name)
+    if name == "starts":
+        arrays[name] = np.concatenate([before[:1], before[:0:-1]])
+    elif change is not None:
+        arrays[name] = np.ascontiguousarray(change(before))
+    write_arrays(copy / "occurrences.safetensors", arrays)
+    resealed(copy)
+    with pytest.raises(FormatError, match=message):
+        OccurrenceIndex.load(copy)
+
+
+def test_a_text_that_was_altered_is_an_error_when_it_is_read(index, tmp_path):
+    hits = index.find(index.words[0], " ".join(index.words), n=1)
+    assert hits
+    for damage in (lambda blocks: blocks * 0, lambda blocks: np.roll(blocks, 1)):
+        copy = tmp_path / "copy"
+        shutil.copytree(index.path, copy)
+        blocks = np.array(read_arrays(copy / "texts.safetensors")["blocks"])
+        write_arrays(copy / "texts.safetensors", {"blocks": damage(blocks)})
+        resealed(copy)
+        with pytest.raises(FormatError, match=r"texts.safetensors: block \d+ is damaged"):
+            OccurrenceIndex.load(copy).find(index.words[0], " ".join(index.words), n=1)
+        shutil.rmtree(copy)
 
 
 def test_another_model_does_not_fit(index, tmp_path):

@@ -39,7 +39,15 @@ class History:
         names = {field.name for field in dataclasses.fields(cls)}
         if not isinstance(content, dict) or set(content) != names:
             raise FormatError(f"the history of a model must name exactly {sorted(names)}.")
-        numbers = [*content["log_likelihood"], *content["seconds"]]
-        if not all(isinstance(number, int | float) for number in numbers) or not isinstance(content["settings"], dict):
-            raise FormatError("the history of a model must hold lists of numbers and its settings.")
+        lists, start = [content["log_likelihood"], content["seconds"]], content["start"]
+        if not all(isinstance(numbers, list) for numbers in lists) or len(lists[0]) != len(lists[1]):
+            raise FormatError("the history of a model must hold two lists of the same length, one entry an iteration.")
+        if not all(map(_is_number, [*lists[0], *lists[1], 0 if start is None else start])):
+            raise FormatError("the history of a model must hold finite numbers.")
+        if not isinstance(content["settings"], dict):
+            raise FormatError("the history of a model must hold its settings as an object.")
         return cls(**content)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300

@@ -50,7 +50,8 @@ def nearest_contraction(A: Matrix, margin: float) -> Matrix:
     if is_contraction(A, margin):
         return A
     U, s, Vt = np.linalg.svd(A)
-    return (U * np.minimum(s, np.sqrt(1 - 2 * margin))) @ Vt
+    cut: Matrix = (U * np.minimum(s, np.sqrt(1 - 2 * margin))) @ Vt
+    return cut
 
 
 def fix_signs(U: Matrix, Vt: Matrix) -> tuple[Matrix, Matrix]:

@@ -12,7 +12,7 @@ import numpy as np
 from textlds._version import __version__
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.vocabulary import Vocabulary
-from textlds.errors import FormatError
+from textlds.errors import REMEDY, FormatError
 from textlds.language.language import LanguageModel
 from textlds.lds.noise import NOISE_KINDS, noise_from_arrays
 from textlds.lds.params import LDSParams
@@ -114,10 +114,20 @@ def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
         "frequencies": frequencies,
         "moments": PosteriorMoments(arrays["filt_filt"], arrays["smooth_filt"], arrays["smooth_smooth"]),
         "lexicon": Lexicon(arrays["profiles"], arrays["spelling"]) if "profiles" in arrays else None,
-        "history": History.from_json(read_json(folder / HISTORY)),
+        "history": read_history(folder),
         "language": _read_language(folder, len(vocabulary), h) if LANGUAGE_ARRAYS in config["files"] else None,
         "recipes": recipes,
     }
+
+
+def read_history(folder: Path) -> History:
+    """Read how a model was learnt."""
+    try:
+        return History.from_json(read_json(folder / HISTORY))
+    except FormatError as error:
+        if str(folder / HISTORY) in str(error):
+            raise
+        raise FormatError(f"{folder / HISTORY}: {error} {REMEDY}") from error
 
 
 def _read_language(folder: Path, size: int, h: int) -> LanguageModel:

@@ -16,7 +16,7 @@ from textlds.corpus.encoding import Encoder, Text, TokenSequence
 from textlds.corpus.reading.opening import Sources, open_sources
 from textlds.corpus.settings import IndexSettings
 from textlds.corpus.tokens.tokenizer import as_callable
-from textlds.errors import ArgumentError, FormatError, UnknownWordError, check_choice
+from textlds.errors import REMEDY, ArgumentError, FormatError, UnknownWordError, check_choice
 from textlds.linalg.threads import check_threads
 from textlds.model.loading import ModelLike, open_model
 from textlds.model.textlds import TextLDS
@@ -24,7 +24,7 @@ from textlds.progress import ProgressOption, resolve
 from textlds.search.building import MODEL, OCCURRENCES, TEXTS, VECTORS, WORDS, build, job_of, model_sum
 from textlds.search.sampling import Plan, Words, word_key
 from textlds.search.senses import TOPIC, SenseSpace, reweighted
-from textlds.search.texts import Content, TextReader
+from textlds.search.texts import Content, TextReader, expect
 from textlds.search.vectors import VectorIndex, require_faiss
 from textlds.storage.arrays import read_arrays
 from textlds.storage.folders import read_config, read_json
@@ -81,22 +81,28 @@ class OccurrenceIndex:
 
     def __init__(self, path: Path, config: dict[str, Any], model: TextLDS) -> None:
         self.path, self.model = path, model
-        self._sources = [str(name) for name in config["sources"]]
-        self.words: list[str] = read_json(path / WORDS)
+        self._sources, self.words = _names(config.get("sources"), path), _names(read_json(path / WORDS), path / WORDS)
         self._numbers = {word: number for number, word in enumerate(self.words)}
         self._arrays = read_arrays(path / OCCURRENCES)
-        self._texts = TextReader(self._arrays, read_arrays(path / TEXTS)["blocks"])
-        self._vectors = VectorIndex(path / VECTORS)
-        self._space = SenseSpace(model, recipe=config["plan"].get("recipe", "paper"))
+        blocks = read_arrays(path / TEXTS).get("blocks", np.empty(0))
+        self._texts = TextReader(self._arrays, blocks, path)
+        plan = config.get("plan")
+        self._space = SenseSpace(model, recipe=plan.get("recipe", "paper") if isinstance(plan, dict) else "paper")
         settings = dataclasses.replace(model.vocabulary.settings, boundaries="sentence", boundary_token=None)
         self._sentences = Encoder(
             dataclasses.replace(model.vocabulary, settings=settings), tokenizer=model.encoder.tokenizer
         )
-        if len(self._vectors) != len(self) or self._vectors.dimensions != self._space.dimensions:
-            raise FormatError(
-                f"{path} has {len(self):,} occurrences and a model with vectors of {self._space.dimensions} numbers, "
-                f"but {len(self._vectors):,} vectors of {self._vectors.dimensions}. Build the index anew."
-            )
+        self._check(path / OCCURRENCES)
+        self._vectors = VectorIndex(path / VECTORS, len(self), self._space.dimensions)
+
+    def _check(self, file: Path) -> None:
+        """Refuse arrays that do not belong together. O(occurrences)."""
+        expect(file, self._arrays, "starts", np.int64, len(self.words) + 1, rising=True)
+        expect(file, self._arrays, "text", np.int32, len(self), below=len(self._texts))
+        expect(file, self._arrays, "position", np.int32, len(self), below=np.iinfo(np.int32).max)
+        expect(file, self._arrays, "text_file", np.int32, len(self._texts), below=len(self._sources))
+        if len(self._numbers) != len(self.words):
+            raise FormatError(f"{file.parent / WORDS} has a word twice. {REMEDY}")
 
     @classmethod
     def build(
@@ -159,17 +165,14 @@ class OccurrenceIndex:
         """
         require_faiss()
         folder = Path(path)
-        config = read_config(folder, kind="index", check="sizes")
+        config = read_config(folder, kind="index")
         model = TextLDS.load(folder / MODEL, tokenizer=tokenizer)
         if model_sum(folder) != config.get("model_sha256"):
             raise FormatError(
                 f"the model in {folder / MODEL} is not the one that the index was made with, and vectors of two models "
                 f"do not compare. Put the model back, or build the index anew."
             )
-        try:
-            return cls(folder, config, model)
-        except KeyError as error:
-            raise FormatError(f"{folder} is not complete: {error} is missing. Build the index anew.") from error
+        return cls(folder, config, model)
 
     def __len__(self) -> int:
         return int(self._arrays["starts"][-1])
@@ -275,9 +278,21 @@ class OccurrenceIndex:
 
     def _occurrence(self, row: int, score: float) -> Occurrence:
         number, position = int(self._arrays["text"][row]), int(self._arrays["position"][row])
-        sentence, start, word = _sentence(self._sentences, self._texts.text(number), position)
+        content = self._texts.text(number)
+        try:
+            sentence, start, word = _sentence(self._sentences, content, position)
+        except (IndexError, ValueError) as error:
+            raise FormatError(
+                f"{self.path / OCCURRENCES}: text {number} has no token {position} to be an occurrence. {REMEDY}"
+            ) from error
         place = self._texts.place(number)
         return Occurrence(word, float(score), sentence, start, self._sources[place.file], place.line)
+
+
+def _names(value: Any, place: Path) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise FormatError(f"{place} does not hold a list of names. {REMEDY}")
+    return value
 
 
 def _cosines(vectors: Vectors, vector: Vectors) -> Vectors:
@@ -290,6 +305,8 @@ def _sentence(encoder: Encoder, content: Content, position: int) -> tuple[str, i
     """Return the sentence of a text that a token occurs in, where it begins there, and the token."""
     text = encoder.encode(content)
     starts = text.starts.tolist()
+    if position >= len(text.tokens):
+        raise IndexError(position)
     first = max(start for start in starts if start <= position)
     last = min([start for start in starts if start > position], default=len(text.tokens))
     if isinstance(content, str) and encoder.tokenizer is None and isinstance(text.tokens, TokenSequence):

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from textlds.corpus.reading.texts import Text
 from textlds.corpus.tokens.tokenizer import SEPARATOR
+from textlds.errors import REMEDY, FormatError
 from textlds.linalg.types import Array
 
 Content = str | list[str]
@@ -169,10 +170,27 @@ class TextWriter:
 
 
 class TextReader:
-    """Reads texts that an index kept, one block a text."""
+    """Reads texts that an index kept, one block a text.
 
-    def __init__(self, arrays: Mapping[str, Array], blocks: NDArray[np.uint8]) -> None:
-        self._arrays, self._blocks = arrays, blocks
+    Args:
+        arrays: What :meth:`TextWriter.finish` returned.
+        blocks: What was written to its file.
+        folder: Of the index, for messages.
+    """
+
+    def __init__(self, arrays: Mapping[str, Array], blocks: NDArray[np.uint8], folder: Path) -> None:
+        self._arrays, self._blocks, self._folder = arrays, blocks, folder
+        n = max(np.shape(arrays.get("text_starts", ()))[:1], default=1) - 1
+        n_blocks = max(np.shape(arrays.get("block_starts", ()))[:1], default=1) - 1
+        file = folder / "occurrences.safetensors"
+        expect(file, arrays, "text_starts", np.int64, n + 1, rising=True)
+        expect(file, arrays, "text_line", np.int64, n)
+        expect(file, arrays, "text_file", np.int32, n)
+        expect(file, arrays, "text_is_list", np.uint8, n)
+        expect(file, arrays, "block_starts", np.int64, n_blocks + 1, rising=True)
+        expect(file, arrays, "block_raw_starts", np.int64, n_blocks, rising=True)
+        if blocks.dtype != np.uint8 or blocks.shape != (arrays["block_starts"][-1],):
+            raise FormatError(f"{folder / 'texts.safetensors'} is not as long as {file.name} says. {REMEDY}")
 
     def __len__(self) -> int:
         return len(self._arrays["text_file"])
@@ -182,13 +200,43 @@ class TextReader:
         start, stop = self._arrays["text_starts"][number : number + 2].tolist()
         raw_starts, starts = self._arrays["block_raw_starts"], self._arrays["block_starts"]
         block = int(np.searchsorted(raw_starts, start, side="right")) - 1
-        data = zlib.decompress(self._blocks[starts[block] : starts[block + 1]].tobytes())
         first = int(raw_starts[block])
-        return decode(data[start - first : stop - first], is_list=bool(self._arrays["text_is_list"][number]))
+        unpacker = zlib.decompressobj()
+        try:
+            # no more than is needed: a block says nothing of how much it holds
+            data = unpacker.decompress(self._blocks[starts[block] : starts[block + 1]].tobytes(), stop - first + 1)
+            if len(data) < stop - first:
+                raise ValueError(f"it has {len(data):,} bytes instead of {stop - first:,}")
+            return decode(data[start - first : stop - first], is_list=bool(self._arrays["text_is_list"][number]))
+        except (zlib.error, ValueError) as error:
+            raise FormatError(
+                f"{self._folder / 'texts.safetensors'}: block {block} is damaged ({error}). {REMEDY}"
+            ) from error
 
     def place(self, number: int) -> Place:
         """Return where a text is."""
         return Place(int(self._arrays["text_file"][number]), int(self._arrays["text_line"][number]))
+
+
+def expect(
+    file: Path,
+    arrays: Mapping[str, Array],
+    name: str,
+    dtype: type[np.generic],
+    length: int,
+    *,
+    below: int | None = None,
+    rising: bool = False,
+) -> None:
+    """Raise FormatError unless an array is there, of this type and length, with its numbers in 0..below or rising."""
+    array = arrays.get(name)
+    if array is None or array.dtype != np.dtype(dtype) or array.shape != (length,):
+        found = "missing" if array is None else f"{array.dtype}{array.shape}"
+        raise FormatError(f"{file}: {name} is {found} instead of {np.dtype(dtype)}({length},). {REMEDY}")
+    if below is not None and length and (array.min() < 0 or array.max() >= below):
+        raise FormatError(f"{file}: {name} holds a number that is not between 0 and {below - 1}. {REMEDY}")
+    if rising and length and (array[0] != 0 or (np.diff(array) < 0).any()):
+        raise FormatError(f"{file}: {name} must start at 0 and never fall. {REMEDY}")
 
 
 def mapped(path: Path) -> NDArray[np.uint8]:

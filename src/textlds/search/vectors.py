@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from textlds.errors import FormatError, MissingExtraError
+from textlds.errors import REMEDY, FormatError, MissingExtraError
 from textlds.progress import Task
 
 Vectors = NDArray[np.float32]
@@ -66,14 +66,23 @@ def write_vectors(path: Path, vectors: NDArray[Any], *, seed: int, threads: int,
 
 
 class VectorIndex:
-    """Vectors in a file, mapped into memory."""
+    """Vectors in a file, mapped into memory.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: The file.
+        n: How many vectors it must hold.
+        dimensions: Of each.
+    """
+
+    def __init__(self, path: Path, n: int, dimensions: int) -> None:
         faiss = require_faiss()
         try:
             self._index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP)
-        except RuntimeError as error:  # of the C++ that reads it
-            raise FormatError(f"{path} cannot be read by faiss {faiss.__version__}: {error}") from error
+        except (RuntimeError, MemoryError) as error:  # of the C++ that reads it
+            raise FormatError(f"{path} cannot be read by faiss {faiss.__version__}: {error}. {REMEDY}") from error
+        wrong = _what_is_wrong(faiss, self._index, n, dimensions)
+        if wrong:
+            raise FormatError(f"{path} does not hold the vectors of this index: {wrong}. {REMEDY}")
         if hasattr(self._index, "nprobe"):
             self._index.nprobe = max(_LEAST_SEARCHED, self._index.nlist // _SEARCHED)
 
@@ -95,6 +104,37 @@ class VectorIndex:
         products, rows = self._index.search(vector[None, :], min(n, len(self)))
         found = rows[0] >= 0
         return rows[0][found], products[0][found]
+
+
+def _what_is_wrong(faiss: Any, index: Any, n: int, d: int) -> str | None:
+    """Return why an index is not one of ours, or None: faiss itself checks nothing that it reads. O(n)."""
+    cells = isinstance(index, faiss.IndexIVFScalarQuantizer)
+    if not cells and not isinstance(index, faiss.IndexScalarQuantizer):
+        return f"it is a {type(index).__name__}"
+    if (index.ntotal, index.d) != (n, d):
+        return f"it has {index.ntotal:,} vectors of {index.d} numbers instead of {n:,} of {d}"
+    quantizer = index.sq
+    same = (quantizer.d, quantizer.code_size, quantizer.qtype, index.metric_type, index.is_trained)
+    if same != (d, d, faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT, True):
+        return "its quantizer is another one"
+    ranges = faiss.vector_to_array(quantizer.trained)
+    if ranges.shape != (2 * d,) or not np.isfinite(ranges).all():
+        return "the ranges of its numbers are not finite"
+    if not cells:
+        return None if index.codes.size() == n * d else f"it has {index.codes.size():,} bytes of vectors"
+    centres = faiss.downcast_index(index.quantizer)
+    if not isinstance(centres, faiss.IndexFlat) or (centres.ntotal, centres.d) != (index.nlist, d):
+        return "its cells have no centres"
+    lists, direct = index.invlists, faiss.vector_to_array(index.direct_map.array)
+    if (lists.nlist, lists.code_size, index.code_size, direct.shape) != (index.nlist, d, d, (n,)):
+        return "its cells do not fit its vectors"
+    # a row's entry in the map is its cell and its place in it; together they must be the lists
+    for cell in range(index.nlist):
+        size = lists.list_size(cell)
+        ids = faiss.rev_swig_ptr(lists.get_ids(cell), size).copy() if size else np.empty(0, np.int64)
+        if ((ids < 0) | (ids >= n)).any() or (direct[ids] != (cell << 32) + np.arange(size)).any():
+            return f"cell {cell} holds rows that are not its own"
+    return None if sum(lists.list_size(cell) for cell in range(index.nlist)) == n else "its cells do not hold every row"
 
 
 @contextlib.contextmanager

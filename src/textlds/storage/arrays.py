@@ -7,6 +7,7 @@ is the library's, and the tests read and write these files with it.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -61,8 +62,9 @@ def read_arrays(path: Path) -> dict[str, Array]:
             dtype = np.dtype(_DTYPES[facts["dtype"]])
             shape = tuple(int(n) for n in facts["shape"])
             start, stop = facts["data_offsets"]
-            count = int(np.prod(shape, dtype=np.int64))
-            if stop - start != count * dtype.itemsize or start < 0 or 8 + length + stop > size:
+            count = math.prod(shape)  # of Python's integers, which do not wrap
+            fits = isinstance(start, int) and isinstance(stop, int) and min(shape, default=0) >= 0 <= start
+            if not fits or stop - start != count * dtype.itemsize or 8 + length + stop > size:
                 raise ValueError(f"array {name!r}: offsets {start}..{stop} do not fit shape {shape} of {dtype}")
             if count == 0:
                 arrays[name] = np.empty(shape, dtype)

@@ -35,6 +35,7 @@ from textlds.linalg.threads import default_threads
 CONFIG = "config.json"
 FORMAT_VERSION = 1
 _SUFFIX, _UNLOCKED, _MINUTE = ".partial", ".new", 60
+_DEEPEST = 50  # levels of JSON
 
 
 def check_output(path: str | os.PathLike[str], *, force: bool = False) -> Path:
@@ -237,13 +238,37 @@ def write_json(path: Path, content: Any, *, indent: int | None = 1) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read JSON; a syntax error is reported with the file's name."""
+    """Read JSON of a folder, which may be a stranger's; whatever this library would not write is a FormatError."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        content = json.loads(text, parse_constant=_no_constant)
+        _check_depth(content)
+        if "\\u" in text:  # a lone surrogate cannot be written again
+            json.dumps(content, ensure_ascii=False).encode("utf-8")
     except FileNotFoundError as error:
         raise FormatError(f"{path} is missing. {REMEDY}") from error
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also integers of more digits than Python converts
         raise FormatError(f"{path} is not valid JSON ({error}). {REMEDY}") from error
+    return content
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number")
+
+
+def _check_depth(content: Any) -> None:
+    level = [content]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for item in level
+            if isinstance(item, dict | list)
+            for inner in (item.values() if isinstance(item, dict) else item)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return
+    raise ValueError(f"it is nested more than {_DEEPEST} deep")
 
 
 def _check_file(folder: Path, name: str, facts: Any, *, check: str) -> None:
