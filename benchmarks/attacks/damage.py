@@ -61,8 +61,7 @@ def use_counts(path: Path) -> bytes:
 def use_model(path: Path) -> bytes:
     """Load a model and ask it for everything."""
     model = textlds.load(path)
-    found = [text.vectors for text in model.embed(TEXTS)]
-    found += [text.vectors for text in model.embed(TEXTS, evidence="equal", parts=("state", "word"))]
+    found = [text.vectors for recipe in ("paper", "features") for text in model.embed(TEXTS, recipe=recipe)]
     found += [scores.values for scores in model.log_likelihood(TEXTS)]
     words = model.similar(model.vocabulary.words[0], n=3)
     return _finite(*found, [score for _, score in words]) + repr(words).encode()

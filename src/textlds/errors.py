@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import difflib
 import errno
+import math
 from collections.abc import Iterable
+from typing import Any
 
 REMEDY = "Restore it from a copy, or write it anew."  # for a damaged folder
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors of the system that only writing can meet
@@ -62,6 +64,10 @@ class ConvergenceError(TextLDSError, ArithmeticError):
     """A fixed-point equation did not converge."""
 
 
+class NotFiniteError(TextLDSError, ArithmeticError):
+    """A model gives numbers that are not finite: its own are too large or too small."""
+
+
 class UnknownWordError(TextLDSError, KeyError):
     """A word that the vocabulary does not hold."""
 
@@ -101,3 +107,12 @@ def check_choice(name: str, value: object, options: Iterable[object]) -> None:
     near = difflib.get_close_matches(value, words, n=1) if isinstance(value, str) else []
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise ArgumentError(f"{name}={value!r} is not one of {', '.join(map(repr, known))}.{hint}")
+
+
+def check_finite(array: Any, what: str) -> None:
+    """Raise NotFiniteError if an array holds NaN or an infinity."""
+    if not math.isfinite(array.min(initial=0)) or not math.isfinite(array.max(initial=0)):
+        raise NotFiniteError(
+            f"{what} of this model are not finite in {array.dtype}: its parameters are too large or too small. "
+            f"Try dtype='float64', or fit with a larger pseudocount."
+        )

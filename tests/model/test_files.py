@@ -12,7 +12,7 @@ import pytest
 from model.worlds import counts_of, fit, markov_sentence, random_model
 from oracles.synthetic import KINDS
 from textlds.corpus.settings import TextSettings
-from textlds.errors import FormatError, OutputExistsError
+from textlds.errors import FormatError, OutputExistsError, TextLDSError
 from textlds.learn.history import History
 from textlds.model import files
 from textlds.model.textlds import TextLDS
@@ -338,3 +338,41 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path):
     with pytest.raises(FormatError, match="Q is not a covariance"):
         broken.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"log_likelihood": "abc"}, {"log_likelihood": [1.0, "2"]}, {"log_likelihood": [1.0], "seconds": []},
+        {"seconds": [[]], "log_likelihood": [1.0]}, {"start": "x"}, {"start": 10**400}, {"start": True},
+        {"settings": []}, {"log_likelihood": None}, {"seconds": {"a": 1}},
+    ],
+)  # fmt: skip
+def test_a_history_of_other_types_is_refused_with_its_file(saved, change):
+    history = json.loads((saved / "history.json").read_text())
+    rewrite(saved, files={"history.json": history | change})
+    with pytest.raises(FormatError, match=r"history\.json.*history of a model must"):
+        TextLDS.load(saved)
+
+
+@pytest.mark.parametrize("size", [1e308, 1e200, 1e38, 1e-200, 1e-308])
+@pytest.mark.parametrize("name", ["filt_filt", "smooth_smooth", "smooth_filt", "A", "C", "Q", "noise.M"])
+def test_extreme_numbers_give_finite_vectors_or_an_error(saved, name, size):
+    before = np.array(read_arrays(saved / FILES[0])[name])
+    with np.errstate(over="ignore", under="ignore"):
+        after = (before.astype(np.float64) * size).astype(before.dtype)
+    rewrite(saved, **{name: np.where(np.isfinite(after), after, 0).astype(before.dtype)})
+    finite = 0
+    for recipe in ("paper", "context", "features", "state+left_context+right_context, fitted, smooth"):
+        for dtype in ("float32", "float64"):
+            try:
+                with np.errstate(all="ignore"):  # NumPy's own warnings are no answer, but no fault either
+                    model = TextLDS.load(saved)
+                    vectors = np.vstack([text.vectors for text in model.embed(TEXTS, recipe=recipe, dtype=dtype)])
+                    stream = model.stream(recipe="state, fitted, filter").push("aaa")
+            except TextLDSError:
+                continue
+            assert np.isfinite(vectors).all()
+            assert np.isfinite(stream).all()
+            finite += 1
+    assert finite > 0 or name not in ("filt_filt", "smooth_smooth", "smooth_filt") or size > 1e30

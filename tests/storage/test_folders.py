@@ -374,3 +374,31 @@ def test_json_is_the_same_bytes_and_refuses_what_is_not_json(tmp_path):
     assert "naïve" in (tmp_path / "a").read_text(encoding="utf-8")
     with pytest.raises(ValueError):
         write_json(tmp_path / "c", {"x": float("nan")})
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"a": NaN}', "NaN is not a number"),
+        ('{"a": -Infinity}', "-Infinity is not a number"),
+        ('{"a": ' + "1" * 5000 + "}", "4300 digits"),
+        ("[" * 100_000, "recursion"),
+        ("[" * 60 + "]" * 60, "nested more than 50 deep"),
+        ('{"a": "\\ud800"}', "surrogates not allowed"),
+        ('{"a": 1', "delimiter"),
+        ('{"a": "\udcff"}', "can't decode byte"),
+    ],
+)
+def test_json_that_is_never_written_is_refused_with_its_file(tmp_path, text, reason):
+    path = tmp_path / "history.json"
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
+    with pytest.raises(FormatError, match=rf"history.json is not valid JSON \(.*{reason}"):
+        read_json(path)
+
+
+def test_json_as_it_is_written_is_read(tmp_path):
+    content = {"words": ["ä", "\x1f", "\U0001f600", "\\ud800"], "deep": [[[[1.5]]]], "large": 10**400}
+    write_json(tmp_path / "a.json", content)
+    assert read_json(tmp_path / "a.json") == content
+    (tmp_path / "a.json").write_text('"\\ud83d\\ude00"')  # a pair is a character
+    assert read_json(tmp_path / "a.json") == "\U0001f600"

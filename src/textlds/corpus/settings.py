@@ -75,8 +75,9 @@ class TextSettings(Settings):
         if self.boundary_token is not None:
             if self.boundaries == "none":
                 raise ArgumentError("boundary_token needs boundaries, but boundaries='none'.")
-            if not self.boundary_token or any(c.isspace() for c in self.boundary_token):
-                raise ArgumentError(f"boundary_token={self.boundary_token!r} must be a word without spaces.")
+            token = self.boundary_token
+            if not isinstance(token, str) or not token or any(c.isspace() for c in token):
+                raise ArgumentError(f"boundary_token={token!r} must be a word without spaces.")
 
 
 @settings_class

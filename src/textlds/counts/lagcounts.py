@@ -209,7 +209,7 @@ def _check_pointers(pointers: NDArray[Any], max_lag: Any, n_rows: int) -> None:
         raise FormatError(
             f"row pointers are {pointers.dtype} {pointers.shape}; needed are int64 {(max_lag, n_rows + 1)}."
         )
-    if (pointers[:, 0] != 0).any() or (np.diff(pointers, axis=1) < 0).any():
+    if (pointers[:, 0] != 0).any() or (pointers[:, 1:] < pointers[:, :-1]).any():
         raise FormatError("row pointers must start at 0 and never fall.")
 
 

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from textlds.errors import check_finite
 from textlds.inference.kernels import smooth_one, take_rows
 from textlds.inference.packing import Packing, batches, pack, positions_within
 from textlds.lds.canonical import CanonicalSystem
@@ -60,7 +61,9 @@ class Engine:
     def __init__(self, system: CanonicalSystem, gains: Array, dtype: type[np.floating[Any]]) -> None:
         self.system = system
         self.dtype = np.dtype(dtype)
-        self.gains = np.ascontiguousarray(gains, self.dtype)
+        with np.errstate(over="ignore"):  # what does not fit is refused
+            self.gains = np.ascontiguousarray(gains, self.dtype)
+        check_finite(self.gains, "gains")
         self.A = np.ascontiguousarray(system.A, self.dtype)
         self.AT = np.ascontiguousarray(self.A.T)
         self.shrink = np.ascontiguousarray(system.shrink, self.dtype)

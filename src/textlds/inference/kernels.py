@@ -62,7 +62,7 @@ def _accumulate(rows, x, y):  # type: ignore[no-untyped-def]
 def unpack_on_sphere(packed, rows, targets, out, column):  # type: ignore[no-untyped-def]
     """Copy row rows[i] of ``packed``, scaled to length one, to out[targets[i], column:column + width].
 
-    A row shorter than NOTHING becomes zero.
+    A row shorter than NOTHING becomes zero, one that is not finite NaN as a whole.
     """
     width = packed.shape[1]
     for i in range(len(rows)):
@@ -71,6 +71,8 @@ def unpack_on_sphere(packed, rows, targets, out, column):  # type: ignore[no-unt
         for c in range(width):
             total += np.float64(source[c]) * np.float64(source[c])
         scale = packed.dtype.type(1.0 / np.sqrt(total)) if total > NOTHING**2 else packed.dtype.type(0)
+        if not total < np.inf:
+            scale = packed.dtype.type(np.nan)
         target = out[targets[i]]
         for c in range(width):
             target[column + c] = scale * source[c]

@@ -130,7 +130,10 @@ def finish(context, own, numbers, begin, end, out, column):  # type: ignore[no-u
 
 @kernel_fma
 def row_length(row, whole, lanes):  # type: ignore[no-untyped-def]
-    """Return the length of a row, infinity for one shorter than NOTHING; ``whole`` is its multiple of the lanes."""
+    """Return the length of a row, infinity for one shorter than NOTHING, NaN for one that is not finite.
+
+    ``whole`` is its multiple of the lanes.
+    """
     lanes[:] = 0
     for i in range(0, whole, _LANES):
         for k in range(_LANES):
@@ -140,6 +143,8 @@ def row_length(row, whole, lanes):  # type: ignore[no-untyped-def]
         total += lanes[k]
     for i in range(whole, len(row)):
         total += np.float64(row[i] * row[i])
+    if not total < np.inf:
+        return row.dtype.type(np.nan)
     return row.dtype.type(np.sqrt(total) if total > NOTHING**2 else np.inf)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textlds.corpus.encoding import Encoder, Text
+from textlds.errors import check_finite
 from textlds.inference.engine import Consumer, Engine, Index, Posterior
 from textlds.inference.windows import flatten, visible, windows
 from textlds.linalg.types import Vector
@@ -121,6 +122,7 @@ def score_texts(
         values = np.empty(len(ids))
         write = score_writer(engine, word_terms, ids, values, exact=exact)
         engine.run(ids, starts, "exact" if exact else "filter", write, threads=threads)
+        check_finite(values, "scores")
         for text, offset in zip(window, offsets, strict=True):
             results.append(TokenScores(list(text.tokens), visible(values, text, offset)))
     return Scores(results)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from textlds.corpus.encoding import EncodedText, Encoder, Text
 from textlds.corpus.vocabulary import Vocabulary
-from textlds.errors import ArgumentError
+from textlds.errors import ArgumentError, check_finite
 from textlds.inference.diagonal import DiagonalEngine, Reading, distinct_words
 from textlds.inference.engine import Consumer, Engine, Index, Posterior, taken
 from textlds.inference.kernels import unpack_on_sphere
@@ -137,6 +137,7 @@ class EmbeddingSpace:
             # Σ_filt = I here, so a variance of 1e-30 is none; with it the root stays finite for a model with C = 0
             ridge = 1e-30 * np.eye(len(self._engine.A))
             _, inverse = sqrt_and_inverse(self._second_moments[part] + ridge, floor=1e-8)
+            check_finite(inverse, f"second moments of the part {part!r}")
             self._whiteners[part] = np.ascontiguousarray(inverse, self._engine.dtype)
         return self._whiteners[part]
 
@@ -144,8 +145,11 @@ class EmbeddingSpace:
     def words(self) -> Array:
         """The "word" part of every word, (V, h), each of length one (or zero for a word without a gain)."""
         if self._given_words is not None:
-            return self._given_words.astype(self._engine.dtype)
-        return on_sphere(self._engine.gains @ self.whitener("word"))
+            words = self._given_words.astype(self._engine.dtype)
+        else:
+            words = on_sphere(self._engine.gains @ self.whitener("word"))
+        check_finite(words, "vectors of words")
+        return words
 
     @property
     def all_gains(self) -> Array:
@@ -221,12 +225,15 @@ class EmbeddingSpace:
         if self._speller is not None:
             ids, words = self._speller.read(window, ids, offsets)
             unknown = self._speller.vectors(words, self._engine.dtype) if words else None
+            if unknown is not None:
+                check_finite(unknown.words, "vectors of unknown words")
         vectors = np.empty((len(ids), len(recipe.parts) * self.size), self._engine.dtype)
         short = Engine.is_short(starts) and recipe.method == "smooth"  # is done sooner without the eigenbasis
         if self._fast and not short and recipe.method != "exact" and self._diagonal is not None:
             self._scan(self._diagonal, recipe, ids, starts, vectors, unknown, threads)
         else:
             self._run(ids, starts, recipe, self.writer(recipe, ids, starts, vectors, unknown), unknown, threads)
+        check_finite(vectors[:, :: self.size], "vectors")  # a row without a length is NaN as a whole
         return vectors, offsets
 
     def _run(

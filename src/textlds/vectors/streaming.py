@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from textlds.corpus.vocabulary import Vocabulary
-from textlds.errors import ArgumentError
+from textlds.errors import ArgumentError, check_finite
 from textlds.inference.engine import Engine
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.types import Array
@@ -44,4 +44,6 @@ class TokenStream:
                 vectors.append(on_sphere((mean @ self._space.whitener(name))[None])[0])
         self._pred = self._engine.A @ filt
         self._previous = word
-        return np.concatenate(vectors)
+        vector: Array = np.concatenate(vectors)
+        check_finite(vector, "vectors")
+        return vector
