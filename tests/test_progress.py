@@ -10,7 +10,8 @@ import textwrap
 
 import pytest
 
-from textlds.progress import RichProgress, SilentProgress, resolve
+from textlds import progress as module
+from textlds.progress import Rate, RichProgress, SilentProgress, clock, human, resolve
 
 
 class Recorder:
@@ -53,20 +54,20 @@ def test_off_a_terminal_one_line_is_printed_when_a_task_ends(capsys):
     work(True)
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == "count: done 2 M/s\n"
+    assert err == "count: done in 0:00, 2 M/s\n"
 
 
 def test_a_note_stays_until_another_comes(capsys):
     with RichProgress().task("fit", None, "bytes") as task:
         task.advance(note="-1.5")
         task.advance()
-    assert capsys.readouterr().err == "fit: done -1.5\n"
+    assert capsys.readouterr().err == "fit: done in 0:00, -1.5\n"
 
 
 def test_a_note_may_hold_brackets(capsys):
     with RichProgress().task("read", 1) as task:
         task.advance(note="[x] a[b].txt")
-    assert capsys.readouterr().err == "read: done [x] a[b].txt\n"
+    assert capsys.readouterr().err == "read: done in 0:00, [x] a[b].txt\n"
 
 
 def test_a_task_that_fails_is_not_done(capsys):
@@ -111,5 +112,81 @@ def test_on_a_terminal_there_is_a_bar():
         assert process.stdout.read() == b""  # standard output is for results
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", output.decode())
     assert "fit" in text
-    assert "4/4" in text
+    assert "4 of 4" in text
     assert "[x] likelihood 1.25" in text
+
+
+class Clock:
+    """A time that passes when it is told to."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def perf_counter(self):
+        return self.now
+
+
+@pytest.fixture
+def time(monkeypatch):
+    made = Clock()
+    monkeypatch.setattr(module, "time", made)
+    return made
+
+
+def test_off_a_terminal_lines_come_now_and_then_and_ever_more_rarely(time, capsys):
+    with RichProgress().task("EM", 50, "iterations") as task:
+        for n in range(50):
+            time.now += 20
+            task.advance(1, f"likelihood {n}")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "EM: 1 of 50, 0:20, 16:20 left, likelihood 0"
+    assert lines[1] == "EM: 2 of 50, 0:40, 16:00 left, likelihood 1"
+    assert lines[-1] == "EM: done in 16:40, likelihood 49"
+    assert 6 < len(lines) < 15
+
+
+def test_a_task_of_less_than_ten_seconds_has_one_line(time, capsys):
+    with RichProgress().task("Sketch", 5, "products") as task:
+        for _ in range(5):
+            time.now += 1.5
+            task.advance()
+    assert capsys.readouterr().err == "Sketch: done in 0:08\n"
+
+
+@pytest.mark.parametrize(
+    ("total", "unit", "expected"),
+    [
+        (4_983_724, "tokens", "T: 50%, 0:10, 0:10 left"),
+        (2e9, "bytes", "T: 50%, 0:10, 0:10 left"),
+        (1000, "products", "T: 500 of 1,000, 0:10, 0:10 left"),
+        (None, "", "T: 0:10"),
+        (None, "bytes", "T: 0:10"),
+    ],
+)
+def test_amounts_are_for_people(time, capsys, total, unit, expected):
+    with RichProgress().task("T", total, unit) as task:
+        time.now += 10
+        task.advance((total or 2) / 2)
+    assert capsys.readouterr().err.splitlines()[0] == expected
+
+
+def test_numbers_and_times_as_people_say_them():
+    assert [human(n) for n in (0, 950, 12_345, 1_234_567, 75_500_000, 4.5e9, 2e13)] == [
+        "0", "950", "12,345", "1.23 M", "75.5 M", "4.5 G", "20,000 G",
+    ]  # fmt: skip
+    assert [clock(s) for s in (0, 59.6, 61, 3599, 3600, 90_061)] == [
+        "0:00",
+        "1:00",
+        "1:01",
+        "59:59",
+        "1:00:00",
+        "25:01:01",
+    ]
+
+
+def test_a_rate_leaves_out_what_came_before_the_first_tokens(time):
+    rate = Rate()
+    time.now += 30  # compiling
+    assert rate.note(1000) == "1,000 tokens"
+    time.now += 2
+    assert rate.note(4_000_000) == "4 M tokens, 2 M/s"

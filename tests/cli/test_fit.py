@@ -210,7 +210,7 @@ def test_settings_that_no_counts_can_serve_are_refused_before_counting(run: Run,
     ):
         result = run("train", corpus, "-o", tmp_path / "m", *options, code=1)
         assert message in result.stderr
-        assert "count: done" not in result.stderr
+        assert "Count: done" not in result.stderr
     assert not list(tmp_path.iterdir())
 
 
@@ -223,7 +223,7 @@ def test_counts_outlive_a_fit_that_cannot_work(run: Run, corpus: Path, model: Pa
     assert parts.noted("fit") is None
     # the next try needs neither --resume nor --force, and counts nothing again
     result = run("train", corpus, "-o", tmp_path / "m", *SIZE[:-1])
-    assert "count: done" not in result.stderr
+    assert "Count: done" not in result.stderr
     assert weights(tmp_path / "m") == weights(model)
     assert os.listdir(tmp_path) == ["m"]
     # nor is other text in the way

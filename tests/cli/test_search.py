@@ -100,8 +100,8 @@ def test_info(run: Run, index: Path, tmp_path: Path) -> None:
 def test_what_goes_wrong(run: Run, index: Path, model: Path, corpus: Path, tmp_path: Path) -> None:
     assert "not a token of the context" in run("find", index, "-w", "bank", "-c", "the river", code=1).stderr
     assert "exists already" in run("index", model, corpus, "-o", index, code=1).stderr
-    assert "holds model, but index" in run("find", model, *ASKED, code=1).stderr
-    assert "holds index, but model" in run("similar", index, "bank", code=1).stderr
+    assert "is a model, but an index" in run("find", model, *ASKED, code=1).stderr
+    assert "is an index, but a model" in run("similar", index, "bank", code=1).stderr
     run("index", model, corpus, "-o", tmp_path / "i", "--per-word", "many", code=2)
     run("find", index, "--word", "bank", code=2)
     assert os.listdir(tmp_path) == []

@@ -263,12 +263,12 @@ def test_a_vocabulary_or_history_that_does_not_fit(saved):
 
 def test_what_is_no_model(tmp_path):
     counts_of([["aaa", "aab"] * 10]).save(tmp_path / "counts")
-    with pytest.raises(FormatError, match="holds counts, but model is needed"):
+    with pytest.raises(FormatError, match="is counts, but a model is needed here"):
         TextLDS.load(tmp_path / "counts")
     with pytest.raises(FormatError, match="does not exist"):
         TextLDS.load(tmp_path / "nothing")
     (tmp_path / "file").write_text("hello")
-    with pytest.raises(FormatError, match="not a textlds folder"):
+    with pytest.raises(FormatError, match="is a file, but a model is needed here"):
         TextLDS.load(tmp_path / "file")
 
 

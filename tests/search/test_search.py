@@ -503,7 +503,7 @@ def test_another_model_does_not_fit(index, tmp_path):
     with pytest.raises(FormatError, match="not the one that the index was made with"):
         OccurrenceIndex.load(copy)
     MODEL.save(tmp_path / "model")
-    with pytest.raises(FormatError, match="holds model, but index is needed"):
+    with pytest.raises(FormatError, match="is a model, but an index is needed here"):
         OccurrenceIndex.load(tmp_path / "model")
 
 

@@ -282,7 +282,7 @@ def test_a_missing_folder(tmp_path):
     with pytest.raises(FormatError, match="does not exist"):
         read_config(tmp_path / "nowhere")
     (tmp_path / "file").write_text("")
-    with pytest.raises(FormatError, match=r"not a textlds folder.*config\.json"):
+    with pytest.raises(FormatError, match="is a file, but a folder that textlds wrote is needed here"):
         read_config(tmp_path / "file")
     with pytest.raises(FormatError, match="not a textlds folder"):
         read_config(tmp_path)
@@ -317,7 +317,7 @@ def test_another_version(example):
 
 
 def test_another_kind(example):
-    with pytest.raises(FormatError, match="holds model, but counts is needed"):
+    with pytest.raises(FormatError, match=r"is a model, but counts are needed here.*textlds train"):
         read_config(example, kind="counts")
     assert read_config(example, kind=None)["note"] == 1.0
 

@@ -16,7 +16,16 @@ from typing import Annotated, Any
 import typer
 
 from textlds._version import __version__
-from textlds.cli.output import Termination, examples, exit_code, guarded, help_text, show_warning
+from textlds.cli.output import (
+    FAILED,
+    Termination,
+    examples,
+    exit_code,
+    guarded,
+    help_text,
+    replace_closed_streams,
+    show_warning,
+)
 
 _PANELS = {
     "Make a model": ("train", "count", "fit", "calibrate"),
@@ -37,8 +46,12 @@ def main() -> None:
         os.environ["_TEXTLDS_COMPLETE"] = f"source_{sys.argv[2]}"
     signal.signal(signal.SIGTERM, _terminate)
     warnings.showwarning = show_warning
+    replace_closed_streams()
     try:
         build_app()(prog_name="textlds")
+    except OSError as error:  # of --help or --version, to an output that is closed
+        sys.stderr.write(f"error: {error.strerror or error}.\n")
+        sys.exit(FAILED)
     except KeyboardInterrupt as error:  # before a command began
         sys.exit(exit_code(error))
 

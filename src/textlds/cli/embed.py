@@ -14,7 +14,8 @@ import typer
 
 from textlds.cli import options as opt
 from textlds.cli.output import print_json, say
-from textlds.cli.texts import Text, open_texts, read_texts, total_size
+from textlds.cli.texts import Text, check_some, open_texts, read_texts, total_size
+from textlds.progress import Rate
 
 if TYPE_CHECKING:
     from textlds.cli.vector_files import VectorWriter
@@ -79,19 +80,18 @@ def embed_files(
 def _embed(
     model: TextLDS, sources: list[Source], target: VectorWriter, options: dict[str, Any], progress: Progress
 ) -> tuple[int, int]:
-    texts = tokens = size = 0
-    began = time.perf_counter()
+    texts = tokens = size = shown = 0
+    rate = Rate()
     total = total_size(sources)
     with progress.task("Embed", total, "bytes") as task:
         for text, vectors in _with_vectors(model, read_texts(sources), options):
             target.add(text.file, text.line, vectors)
             texts, tokens, size = texts + 1, tokens + len(vectors), size + text.size
             if texts % _SHOWN_EVERY == 0:
-                rate = tokens / (time.perf_counter() - began)
-                task.advance(size, f"{texts:,} texts, {rate:,.0f} tokens/s")
-                size = 0
-        rate = tokens / max(time.perf_counter() - began, 1e-9)
-        task.advance(size, f"{texts:,} texts, {rate:,.0f} tokens/s")
+                task.advance(size, f"{texts:,} texts, {rate.note(tokens - shown)}")
+                size, shown = 0, tokens
+        task.advance(size, f"{texts:,} texts, {rate.note(tokens - shown)}")
+    check_some(texts, sources)
     return texts, tokens
 
 

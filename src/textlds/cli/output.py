@@ -7,8 +7,10 @@ tables are for terminals: ``NO_COLOR``, a pipe or a file get plain text.
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import inspect
+import io
 import json
 import logging
 import os
@@ -32,6 +34,35 @@ class Termination(KeyboardInterrupt):
 def exit_code(interruption: KeyboardInterrupt) -> int:
     """Return what the shell is told."""
     return TERMINATED if isinstance(interruption, Termination) else INTERRUPTED
+
+
+class _ClosedOutput(io.TextIOBase):
+    """Standard output where it is closed: whatever is written to it is an error, and nothing is lost unseen."""
+
+    @property
+    def buffer(self) -> _ClosedOutput:
+        return self
+
+    def write(self, text: Any) -> int:
+        raise OSError(errno.EBADF, "standard output is closed, so the result cannot be printed. Redirect it to a file")
+
+
+def replace_closed_streams() -> None:
+    """Put something in the place of standard streams that are closed (``>&-``), as Python does not.
+
+    Their numbers are taken as well: a file that is opened later would get one of them, and with it what others print.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - as long as the process lives
+    if sys.stdout is None:
+        sys.stdout = _ClosedOutput()
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def guarded(function: Callable[P, None]) -> Callable[P, None]:

@@ -11,7 +11,7 @@ import typer
 
 from textlds.cli import options as opt
 from textlds.cli.output import print_json, say
-from textlds.cli.texts import Text, open_texts, read_texts
+from textlds.cli.texts import Text, check_some, open_texts, read_texts
 
 if TYPE_CHECKING:
     from textlds.corpus.reading.opening import Source
@@ -53,13 +53,16 @@ def scored_texts(
     model: TextLDS, sources: list[Source], *, measure: Measure, gains: Gains, n: int, threads: int | None
 ) -> Iterator[tuple[Text, Scored]]:
     """Yield every text with the scores of its tokens, the n most surprising ones apart."""
+    texts = 0
     for batch in _batches(read_texts(sources)):
+        texts += len(batch)
         contents = [text.content for text in batch]
         if measure == "likelihood":
             scores = [_likelihood(s, n) for s in model.log_likelihood(contents, gains=gains, threads=threads)]
         else:
             scores = [_surprisal(s, n) for s in model.surprisal(contents, threads=threads)]
         yield from zip(batch, scores, strict=True)
+    check_some(texts, sources)
 
 
 def _likelihood(scores: TokenScores, n: int) -> Scored:

@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING
 
 from textlds.cli.output import say
 from textlds.corpus.reading.texts import Text, read_documents, read_texts, total_size
+from textlds.errors import CorpusError
 
 if TYPE_CHECKING:
     from textlds.corpus.reading.opening import Source
 
-__all__ = ["Text", "open_texts", "read_documents", "read_texts", "total_size"]
+__all__ = ["Text", "check_some", "open_texts", "read_documents", "read_texts", "total_size"]
+
+
+def check_some(texts: int, sources: list[Source]) -> None:
+    """Refuse an input without a text: it is the wrong file, or a command before this one failed."""
+    if not texts:
+        names = ", ".join("standard input" if source.name == "-" else source.name for source in sources[:5])
+        raise CorpusError(f"no text came in: there is none in {names}. Give a file with one text per line.")
 
 
 def open_texts(files: list[str], *, text_column: str, encoding_errors: str, quiet: bool) -> list[Source]:

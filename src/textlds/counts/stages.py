@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import functools
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,7 +21,7 @@ from textlds.counts.blocks import Sink, count_block, in_order, merge
 from textlds.counts.pieces import Piece, PieceStore, PieceText, row_blocks, tokenize
 from textlds.counts.plan import Plan
 from textlds.counts.sinks import FolderSink, FolderSource
-from textlds.progress import Progress
+from textlds.progress import Progress, Rate
 from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.parts import Parts
 
@@ -46,7 +45,7 @@ def tokenize_sources(
     sizes = [source.size for source in sources]
     total = None if None in sizes else sum(size or 0 for size in sizes)
     rate = Rate()
-    with progress.task("tokenise", total, "bytes") as task, ThreadPoolExecutor(plan.threads) as pool:
+    with progress.task("Tokenise", total, "bytes") as task, ThreadPoolExecutor(plan.threads) as pool:
         # the last piece without a gap says where in the text to begin: everything before it need not be read again
         last: Piece | None = None
         while (piece := store.load(len(store) + (last is not None))) is not None:
@@ -121,14 +120,14 @@ def count_store(
             entries=plan.entries, advance=lambda n: task.advance(n, rate.note(n)),
         )  # fmt: skip
 
-    with progress.task("count", store.tokens, "tokens") as task:
+    with progress.task("Count", store.tokens, "tokens") as task:
         if items <= plan.block_tokens:
             return sum((count(rows, first, sink) for rows, first in blocks), np.zeros(n_rows, np.int64))
         runs = [
             _run(parts, f"run-{number:05d}", n_rows, max_lag, functools.partial(count, *block))
             for number, block in enumerate(blocks)
         ]
-    with progress.task("merge", None) as task:
+    with progress.task("Merge", None) as task:
         return _merge_runs(runs, n_rows, plan, max_lag=max_lag, parts=parts, sink=sink)
 
 
@@ -171,16 +170,3 @@ def give_back_memory() -> None:
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):  # another C library
             ctypes.CDLL(None).malloc_trim(0)
-
-
-class Rate:
-    """Tokens a second since the beginning, for the progress bar."""
-
-    def __init__(self) -> None:
-        self._begin, self._tokens = time.monotonic(), 0
-
-    def note(self, tokens: int) -> str:
-        """Add tokens and return the rate as text."""
-        self._tokens += tokens
-        seconds = max(time.monotonic() - self._begin, 1e-6)
-        return f"{self._tokens / 1e6:,.1f} M tokens, {self._tokens / seconds / 1e6:.1f} M/s"

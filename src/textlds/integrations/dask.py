@@ -166,7 +166,7 @@ class _Cluster:
         """Show progress until all are done; the first error is raised."""
         from distributed import as_completed
 
-        with self._progress.task(name, len(futures), "pieces") as task:
+        with self._progress.task(name.capitalize(), len(futures), "pieces") as task:
             for future in as_completed(futures):  # type: ignore[no-untyped-call]
                 if future.status == "error":
                     future.result()

@@ -35,6 +35,7 @@ from textlds.linalg.threads import default_threads
 CONFIG = "config.json"
 FORMAT_VERSION = 1
 _SUFFIX, _UNLOCKED, _MINUTE = ".partial", ".new", 60
+_NAMES = {"counts": "counts", "model": "a model", "index": "an index", "spacy-vectors": "word vectors for spaCy"}
 _DEEPEST = 50  # levels of JSON
 
 
@@ -208,14 +209,19 @@ def read_config(
     folder = Path(path)
     if not folder.exists():
         raise FormatError(f"{folder} does not exist. Give the path of a folder that textlds wrote.")
-    if not folder.is_dir() or not (folder / CONFIG).is_file():
+    if not folder.is_dir():
+        raise FormatError(
+            f"{folder} is a file, but {_NAMES.get(kind or '', 'a folder that textlds wrote')} {_hint(kind)}"
+        )
+    if not (folder / CONFIG).is_file():
         raise FormatError(f"{folder} is not a textlds folder: it has no {CONFIG}.")
     config = read_json(folder / CONFIG)
     if not isinstance(config, dict) or not str(config.get("format", "")).startswith("textlds-"):
         raise FormatError(f"{folder / CONFIG} was not written by textlds.")
     found = config["format"].removeprefix("textlds-")
     if kind is not None and found != kind:
-        raise FormatError(f"{folder} holds {found}, but {kind} is needed here. `textlds info {folder}` tells more.")
+        what = _NAMES.get(found, found)
+        raise FormatError(f"{folder} is {what}, but {_NAMES.get(kind, kind)} {_hint(kind)}")
     version = config.get("format_version")
     if version != FORMAT_VERSION:
         raise FormatError(
@@ -229,6 +235,13 @@ def read_config(
     with ThreadPoolExecutor(default_threads()) as pool:
         list(pool.map(lambda item: _check_file(folder, *item, check=check), files.items()))
     return config
+
+
+def _hint(kind: str | None) -> str:
+    if kind == "counts":
+        return "are needed here, as `textlds count` writes them. To learn from text in one step: `textlds train`."
+    first = " The model is the first argument, the text comes after it." if kind == "model" else ""
+    return f"is needed here.{first}"
 
 
 def write_json(path: Path, content: Any, *, indent: int | None = 1) -> None:

@@ -67,6 +67,8 @@ class File:
         """Open the stored bytes; what goes wrong then or while reading becomes a CorpusError."""
         try:
             if self.name == "-":
+                if sys.stdin is None:
+                    raise CorpusError("standard input is closed. Name a file, or pipe the text in.")
                 yield sys.stdin.buffer
             elif is_remote(self.name):
                 filesystem, path = remote(self.name)
@@ -76,11 +78,19 @@ class File:
                 with Path(self.name).open("rb", buffering=_BUFFER) as file:
                     yield file
         except FileNotFoundError as error:
-            raise CorpusNotFoundError(f"there is no file {self.name}. Check the path.") from error
+            raise missing(self.name, error) from error
         except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
             raise CorpusError(f"{self.name} is truncated or damaged: {error}. Fetch or write it anew.") from error
         except OSError as error:
             raise unreadable(self.name, error) from error
+
+
+def missing(name: str, error: OSError) -> CorpusError:
+    """Return the error for a file that is not there, or a server that was not reached; fsspec says the same of both."""
+    cause = error.__cause__
+    if is_remote(name) and cause is not None and getattr(cause, "status", None) not in (404, 410):
+        return CorpusError(f"cannot read {name}: {cause}. Check the address and the connection.")
+    return CorpusNotFoundError(f"there is no file {name}. Check the path.")
 
 
 def unreadable(name: str, error: OSError) -> CorpusError:
