@@ -14,7 +14,7 @@ import pytest
 
 from cli.runs import Run
 from textlds import LagCounts, load
-from textlds.storage.work import LOG, PARTS, read_work
+from textlds.storage.work import LOG, PARTS, STAGE, read_work
 
 SIZE = ("--state-size", "6", "--iterations", "4", "--quiet")
 # long enough to be interrupted, saved at every iteration
@@ -220,7 +220,7 @@ def test_counts_outlive_a_fit_that_cannot_work(run: Run, corpus: Path, model: Pa
     assert "exceeds what a vocabulary" in run(*wrong, code=1).stderr
     job, parts = read_work(tmp_path / "m.work")
     assert job["task"] == "train"
-    assert parts.noted("fit") is None
+    assert parts.noted(STAGE) is None
     # the next try needs neither --resume nor --force, and counts nothing again
     result = run("train", corpus, "-o", tmp_path / "m", *SIZE[:-1])
     assert "Count: done" not in result.stderr

@@ -210,7 +210,7 @@ def test_noise_that_is_not_positive(tmp_path, kind, size):
         ({"state_size": 4}, r"instead of float64\(4, 4\)"),
         ({"state_size": "many"}, "not that of a model"),
         ({"state_size": None}, "not that of a model"),
-        ({"text": {}}, "text settings must name"),
+        ({"text": {}}, "TextSettings must name"),
         ({"text": {**TextSettings().to_json(), "digits": "roman"}}, "digits='roman'"),
     ],
 )

@@ -247,6 +247,31 @@ def test_killed_before_it_began_or_while_it_was_cleared(tmp_path):
         assert not list(tmp_path.iterdir())
 
 
+def refused(output, *, begin=None, **options):
+    """Let a last stage be refused."""
+    with contextlib.suppress(ArgumentError), Work(output, JOB, **options) as work:
+        work.retry = True
+        if begin:
+            work.begin(begin)
+        raise ArgumentError("this stage cannot work")
+
+
+def test_a_stage_that_is_refused_is_in_nobodys_way_but_one_in_progress_is_kept(tmp_path):
+    output = tmp_path / "out"
+    refused(output)
+    interrupted(output, lambda work: work.begin({"n": 1}))  # taken up without asking
+    with pytest.raises(OutputExistsError, match="unfinished work"):  # but not once it is going on
+        Work(output, {**JOB, "size": 4})
+    refused(output, begin={"n": 2}, resume=True)
+    with pytest.raises(OutputExistsError, match="unfinished work"):
+        Work(output, {**JOB, "size": 4})
+    with Work(output, JOB, resume=True) as work:
+        assert not work.begin({"n": 1})
+    refused(output)
+    with Work(output, {**JOB, "size": 4}) as work:  # another job: what was there is of no use
+        assert work.begin({"n": 1})
+
+
 # Temporary folders and files of dead processes
 
 HOLD = """

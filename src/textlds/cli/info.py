@@ -99,7 +99,7 @@ _FACTS = {"model": _model, "counts": _counts, "index": _index}
 
 def _work(path: Path) -> dict[str, Any]:
     from textlds.learn.checkpoint import steps_done
-    from textlds.storage.work import read_work
+    from textlds.storage.work import STAGE, read_work
 
     job, parts = read_work(path)
     done = steps_done(parts)
@@ -109,7 +109,7 @@ def _work(path: Path) -> dict[str, Any]:
         "bytes": folder_size(path),
         "iterations": len(done),
         "log_likelihood": done[-1] if done else None,
-        "fit": parts.noted("fit"),
+        "fit": parts.noted(STAGE),
         "job": job,
     }
 

@@ -27,7 +27,7 @@ from textlds.lexicon.lexicon import Lexicon, make_lexicon
 from textlds.linalg.threads import check_threads, one_blas_thread
 from textlds.linalg.types import Vector
 from textlds.progress import Progress, ProgressOption, resolve
-from textlds.storage.work import Work
+from textlds.storage.work import STAGE, Work
 
 _SAVE_EVERY = 15.0  # seconds between checkpoints
 
@@ -104,12 +104,12 @@ def fit_counts(
         run = FitRun(counts, settings, build, callback, check_threads(threads), resolve(progress))
         if work is None:
             return run.run(None)
-        new = work.begin("fit", _job(counts, settings))
+        new = work.begin(_job(counts, settings))
         try:
             return run.run(Checkpoint(work.parts))
         except TextLDSError:
             if new:  # these settings cannot work: nothing of them is in the way of others
-                work.parts.forget("fit", SKETCH, LEXICON, STEP)
+                work.parts.forget(STAGE, SKETCH, LEXICON, STEP)
             raise
 
 

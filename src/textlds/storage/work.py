@@ -40,6 +40,7 @@ from textlds.storage.folders import (
 from textlds.storage.parts import Parts
 
 MANIFEST, LOG, PARTS, LOCK = "manifest.json", "parts.log", "parts", "lock"
+STAGE = "stage"  # the note that holds the job of the last stage
 _FORMAT, _VERSION = "textlds-work", 1
 _OURS = (MANIFEST, LOG, PARTS, LOCK, "counts")
 _OLD = {".checkpoint": ("train.json", "job"), ".partial-work": (MANIFEST,)}  # of versions before this format
@@ -66,6 +67,8 @@ class Work:
         parts: The finished parts.
         sizes: Those given, or those of the work that is resumed.
         finished: The output is there already; nothing is to be done.
+        retry: What is done so far serves a last stage with other settings too: if this one is refused, another may be
+            tried without asking.
     """
 
     def __init__(
@@ -110,6 +113,7 @@ class Work:
             check_same(self.folder, found["job"], self._job)
             self.parts, self.sizes, self._force = parts, found["sizes"], force or found["replace"]
             parts.tidy()
+            parts.forget("retry")
             self.finished = self.published(self.output)
         elif resume and not force and self.output.exists():
             self.finished = True
@@ -143,11 +147,11 @@ class Work:
         content = {} if force else _read_manifest(self.folder)
         return content if content.get("again", True) else None
 
-    def begin(self, name: str, job: dict[str, Any]) -> bool:
-        """Begin a stage with a job of its own, or take it up again if it is the same; tell whether it is new."""
-        then, now = self.parts.noted(name), json.loads(json.dumps(job))
+    def begin(self, job: dict[str, Any]) -> bool:
+        """Begin a last stage with a job of its own, or take it up if it is the same; tell whether it is new."""
+        then, now = self.parts.noted(STAGE), json.loads(json.dumps(job))
         if then is None:
-            self.parts.note(name, now)
+            self.parts.note(STAGE, now)
             return True
         check_same(self.folder, then, now)
         return False
@@ -177,10 +181,10 @@ class Work:
             refused = isinstance(error, TextLDSError)
             if error is None or not self._again or (refused and self._fresh and not self.retry):
                 self._clear()
-            elif refused and self.retry:
-                self.parts.note("retry", True)
             elif not refused:
                 error.add_note(f"The work so far is in {self.folder}. Continue with resume=True (--resume).")
+            elif self.retry and self.parts.noted(STAGE) is None:
+                self.parts.note("retry", True)
         finally:
             unlock(self._held)
 
