@@ -10,7 +10,8 @@ import pytest
 
 from cli.runs import Run, make_lines
 from textlds import load
-from textlds.evaluation.data import read_pairs, read_scws, read_tagged
+from textlds.corpus.reading.tagged import read_tagged
+from textlds.evaluation.data import read_pairs, read_scws
 from textlds.evaluation.features import model_features
 from textlds.evaluation.similarity import evaluate_context_pairs, evaluate_pairs
 from textlds.evaluation.tagging import evaluate_tagging

@@ -7,20 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from textlds.corpus.reading.tagged import Tagged, read_tag_map, read_tagged, tags_of, tokens_of
 from textlds.errors import ArgumentError, CorpusError, CorpusNotFoundError, EncodingError
-from textlds.evaluation.data import (
-    ContextPair,
-    Pair,
-    Place,
-    Tagged,
-    is_scws,
-    read_pairs,
-    read_scws,
-    read_tag_map,
-    read_tagged,
-    tags_of,
-    tokens_of,
-)
+from textlds.evaluation.data import ContextPair, Pair, Place, is_scws, read_pairs, read_scws
 
 CONLLU = """\
 # sent_id = 1

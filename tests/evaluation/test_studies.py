@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from evaluation.worlds import looked_up, one_hot, secret_world, tagged_sentences
+from textlds.corpus.reading.tagged import Tagged
 from textlds.errors import ArgumentError, MissingExtraError
 from textlds.evaluation.crf import CRFSettings
-from textlds.evaluation.data import ContextPair, Pair, Place, Tagged
+from textlds.evaluation.data import ContextPair, Pair, Place
 from textlds.evaluation.measures import entity_f1
 from textlds.evaluation.ner import evaluate_ner
 from textlds.evaluation.similarity import evaluate_context_pairs, evaluate_pairs

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from textlds.errors import ArgumentError, MissingExtraError
-from textlds.evaluation.entities import entities
+from textlds.tagging.entities import entities
 
 Tags = Sequence[Sequence[str]]
 Bools = NDArray[np.bool_]

@@ -51,7 +51,7 @@ def command(
 
     Known words are those of --train. Everything is chosen on --dev; figures there are a little too good.
     """
-    from textlds.evaluation.data import read_tag_map
+    from textlds.corpus.reading.tagged import read_tag_map
     from textlds.evaluation.tagging import evaluate_tagging
 
     features = own.open_features(model, recipe, threads)
