@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from textlds.errors import TextLDSError
     from textlds.learn.settings import FitSettings
     from textlds.model.textlds import TextLDS
+    from textlds.tagging.tagger import Tagger
     from textlds.vectors.recipes import Recipe
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "FitSettings",
     "LagCounts",
     "Recipe",
+    "Tagger",
     "TextLDS",
     "TextLDSError",
     "TextSettings",
@@ -46,6 +48,7 @@ _HOME = {
     "FitSettings": "textlds.learn.settings",
     "LagCounts": "textlds.counts.lagcounts",
     "Recipe": "textlds.vectors.recipes",
+    "Tagger": "textlds.tagging.tagger",
     "TextLDS": "textlds.model.textlds",
     "TextLDSError": "textlds.errors",
     "TextSettings": "textlds.corpus.settings",

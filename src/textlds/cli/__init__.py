@@ -20,6 +20,7 @@ from textlds.cli.output import Termination, examples, exit_code, guarded, help_t
 _PANELS = {
     "Make a model": ("train", "count", "fit", "calibrate"),
     "Use a model": ("embed", "similar", "score", "dynamics", "plot", "export", "evaluate"),
+    "Tag text": ("tagger",),
     "Search in context": ("index", "find"),
     "Counts as data": ("merge", "subtract", "prune"),
     "Look around": ("demo", "info"),

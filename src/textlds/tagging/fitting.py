@@ -69,7 +69,7 @@ def fit_tagger(
     base = _Choice(
         recipe="context" if recipe == "auto" and _tokens(learnt) < FEW_TOKENS else "features" if recipe == "auto" else recipe,
         lexical=lexical,
-        settings=settings or (ENTITY_SETTINGS if task == "entities" else TaggerSettings()),
+        settings=settings or default_settings(task),
     )
     names = {name: gazetteer_set(entries) for name, entries in gazetteers.items()}
     attempts = _Attempts(source.model, learnt, chosen_on, tags, task, names, shown, seed)
@@ -96,6 +96,11 @@ def fit_tagger(
     known = frozenset(token for sentence in learnt for token in sentence.tokens)
     temperature = attempts.temperature(trained.weights, choice)
     return Tagger(source, task, tags.names, design, trained.weights, temperature, known, report)
+
+
+def default_settings(task: Task) -> TaggerSettings:
+    """Return the settings that were the best for a task on development sets."""
+    return ENTITY_SETTINGS if task == "entities" else TaggerSettings()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -88,6 +88,11 @@ class TaggedSentence:
         """Where each token begins and ends in the text, in characters."""
         return self._places.spans[self.first : self.first + len(self)]
 
+    @property
+    def string(self) -> str:
+        """The sentence as it stands in the text."""
+        return self._places.text[self.spans[0][0] : self.spans[-1][1]]
+
     @cached_property
     def entities(self) -> list[EntitySpan]:
         """The entities, if the tags are those of entities."""

@@ -158,8 +158,8 @@ def _begins(text: EncodedText) -> Ints:
 def _size(text: Text) -> int:
     if isinstance(text, str):
         return len(text) // 5 + 1  # a word of running text takes five or six characters
-    if not isinstance(text, Sequence):
-        raise ArgumentError(f"a text is a string, a list of tokens or a list of such lists, not {type(text).__name__}.")
+    if not isinstance(text, Sequence) or not all(isinstance(part, Sequence) for part in text):
+        raise ArgumentError(f"a text is a string, a list of tokens or a list of such lists, not {text!r:.100}.")
     return sum(1 if isinstance(part, str) else len(part) for part in text) + 1
 
 
