@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,7 @@ def world(seed, K=3, *, forbid=False):
 
 
 def sentences(scores, starts):
-    return [(a, b) for a, b in zip(starts[:-1], starts[1:], strict=True) if b > a]
+    return [(a, b) for a, b in itertools.pairwise(starts) if b > a]
 
 
 @pytest.mark.parametrize("forbid", [False, True])

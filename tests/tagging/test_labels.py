@@ -20,7 +20,7 @@ def test_pairs_and_tagged_and_files(tmp_path):
     assert labelled_sentences([*expected, Tagged((), ())]) == expected
 
 
-@pytest.mark.parametrize("wrong", [[("a b", )], [3], [(["a", "b"], ["X"])]])
+@pytest.mark.parametrize("wrong", [[("a b",)], [3], [(["a", "b"], ["X"])]])
 def test_what_is_no_labelled_sentence(wrong):
     with pytest.raises(ArgumentError, match="number 0"):
         labelled_sentences(wrong)
@@ -75,6 +75,8 @@ def test_documents_and_a_tenth_set_aside():
     kept, held = set_aside(sentences, seed=3)
     assert len(held) in (3, 4)
     assert sorted(map(str, kept + held)) == sorted(map(str, sentences))
-    assert not {s.document for s in kept if s.document is not None} & {s.document for s in held if s.document is not None}
+    assert not {s.document for s in kept if s.document is not None} & {
+        s.document for s in held if s.document is not None
+    }
     assert set_aside(sentences, seed=3) == (kept, held)
     assert set_aside(sentences[:2], seed=0) == (sentences[:2], sentences[:2])

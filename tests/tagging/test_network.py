@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ def dense_scores(w, inputs):
     a = np.maximum(z, 0)
     s = a @ w.out[:H] + w.out_bias
     if len(w.around):
-        for begin, end in zip(STARTS[:-1], STARTS[1:], strict=True):
+        for begin, end in itertools.pairwise(STARTS):
             for t in range(begin, end):
                 near = [a[t + k] if begin <= t + k < end else np.zeros(H) for k in (-1, 0, 1)]
                 s[t] += np.maximum(np.concatenate(near) @ w.around + w.around_bias, 0) @ w.out[H:]
@@ -61,7 +62,7 @@ def test_scores(context, parts, features):
 def loss_of(w, inputs, gold):
     s = dense_scores(w, inputs)
     total = 0.0
-    for a, b in zip(STARTS[:-1], STARTS[1:], strict=True):
+    for a, b in itertools.pairwise(STARTS):
         if b == a:
             continue
         alpha = w.first + s[a]

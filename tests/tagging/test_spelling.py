@@ -40,10 +40,8 @@ def test_long_tokens():
 
 
 def test_what_they_tell_apart():
-    rows = {token: dict(zip(COLUMNS, row, strict=True)) for token, row in zip(
-        ["1996", "1884", "Walking", "walking", "TALKING"], bases(["1996", "1884", "Walking", "walking", "TALKING"]).tolist(),
-        strict=True,
-    )}  # fmt: skip
+    tokens = ["1996", "1884", "Walking", "walking", "TALKING"]
+    rows = {t: dict(zip(COLUMNS, row, strict=True)) for t, row in zip(tokens, bases(tokens).tolist(), strict=True)}
     assert rows["1996"]["form"] == rows["1884"]["form"]
     assert rows["1996"]["bytes"] != rows["1884"]["bytes"]
     assert rows["Walking"]["lower"] == rows["walking"]["lower"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ def problem(seed=0, n=60):
     starts = np.concatenate([[0], np.cumsum(lengths)])
     x = rng.standard_normal((starts[-1], 3)).astype(np.float32)
     gold = (x[:, 0] > 0).astype(np.int64)
-    for a, b in zip(starts[:-1], starts[1:], strict=True):
+    for a, b in itertools.pairwise(starts):
         for t in range(a + 1, b):
             gold[t] = 2 if gold[t - 1] == 1 and abs(x[t, 1]) < 1 else gold[t]
     buckets = rng.integers(0, 50, (starts[-1], 2)).astype(np.int32)

@@ -198,7 +198,7 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
         if not any(labels):
             raise ArgumentError("no text has a token; a classifier needs some.")
         if self.estimator is None:
-            self.estimator_ = ChainClassifier(seed=self.seed).fit(matrices, labels)
+            self.estimator_: Any = ChainClassifier(seed=self.seed).fit(matrices, labels)
         else:
             self.estimator_ = clone(self.estimator).fit(np.concatenate(matrices), list(itertools.chain(*labels)))
         self.classes_ = self.estimator_.classes_

@@ -2,9 +2,9 @@
 
     nlp.add_pipe("textlds_tagger", config={"tagger": "tagger"})       token.tag_, token.pos_ or doc.ents
 
-White space is no token. Sentences are the document's own if it has them; otherwise they end at lines and after ``. ! ?``
-that no lower-case word follows. A pipeline that was saved holds the tagger with its model, and needs their folders no
-more.
+White space is no token. Sentences are the document's own if it has them; otherwise they end at lines and after
+``. ! ?`` that no lower-case word follows. A pipeline that was saved holds the tagger with its model, and needs their
+folders no more.
 """
 
 from __future__ import annotations
@@ -31,7 +31,27 @@ if TYPE_CHECKING:
 
 ASSIGN = ("auto", "tag", "pos", "ents")
 UNIVERSAL = frozenset(
-    "ADJ ADP ADV AUX CCONJ CONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X SPACE".split()
+    [
+        "ADJ",
+        "ADP",
+        "ADV",
+        "AUX",
+        "CCONJ",
+        "CONJ",
+        "DET",
+        "INTJ",
+        "NOUN",
+        "NUM",
+        "PART",
+        "PRON",
+        "PROPN",
+        "PUNCT",
+        "SCONJ",
+        "SYM",
+        "VERB",
+        "X",
+        "SPACE",
+    ]
 )
 
 
@@ -59,7 +79,8 @@ class TaggerComponent(Pipe):
         if assign not in ASSIGN:
             raise ArgumentError(f"assign={assign!r} is not one of {', '.join(map(repr, ASSIGN))}.")
         self.name = name
-        self._source, self._assign, self._tagger = tagger, assign, None
+        self._source, self._assign = tagger, assign
+        self._tagger: Tagger | None = None
         self._options: dict[str, Any] = {"min_confidence": min_confidence, "threads": threads}
 
     @property
@@ -137,9 +158,7 @@ class TaggerComponent(Pipe):
                 path = Path(folder, name)
                 path.parent.mkdir(exist_ok=True)
                 path.write_bytes(content)
-            self.from_disk(folder)
-            assert self._tagger is not None
-            self._tagger.source.model  # noqa: B018  # read while its folder is there
+            self.from_disk(folder).tagger.source.model  # noqa: B018  # read while its folder is there
         return self
 
 

@@ -60,7 +60,7 @@ _FRAMES = ("DataFrame", "Table")
 
 
 def _tagged(cells: list[Any], tagger: Tagger, least: float, threads: int | None) -> dict[str, list[Any]]:
-    texts = []
+    texts: list[Any] = []
     for number, cell in enumerate(cells):
         if _missing(cell):
             texts.append(None)

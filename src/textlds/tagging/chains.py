@@ -194,7 +194,7 @@ def _forward(
     top = np.float64(last.max())
     for j in range(K):
         sum_ += out[end - 1, j] * np.exp(last[j] - top)
-    return log_z + top + np.log(sum_)
+    return log_z + top + float(np.log(sum_))
 
 
 @kernel

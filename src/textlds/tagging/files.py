@@ -90,7 +90,9 @@ def fill_folder(tagger: Tagger, folder: Path, target: Path, *, bundle: bool) -> 
     arrays: dict[str, Array] = {f.name: getattr(weights, f.name) for f in dataclasses.fields(Weights)}
     used = np.flatnonzero(weights.features.any(axis=1)) if len(weights.features) else np.empty(0, np.int64)
     arrays |= {"features": weights.features[used], "buckets": used.astype(np.int32), "clusters": design.clusters}
-    arrays["transitions"] = np.maximum(weights.transitions, np.float32(-1e30))  # −inf is no JSON, nor everywhere a number
+    arrays["transitions"] = np.maximum(
+        weights.transitions, np.float32(-1e30)
+    )  # −inf is no JSON, nor everywhere a number
     write_arrays(folder / ARRAYS, arrays)
     gazetteers = {name: sorted(map(list, names)) for name, names in design.gazetteers.items()}
     write_json(folder / WORDS, {"known": sorted(tagger.known), "gazetteers": gazetteers}, indent=None)
@@ -123,7 +125,9 @@ def read_tagger(path: str | os.PathLike[str], model: ModelLike | None) -> dict[s
     try:
         return _checked(folder, config, model)
     except (KeyError, TypeError, AttributeError, IndexError, ArgumentError) as error:
-        raise FormatError(f"{folder} does not hold a tagger that this textlds can read ({error!r}). {REMEDY}") from error
+        raise FormatError(
+            f"{folder} does not hold a tagger that this textlds can read ({error!r}). {REMEDY}"
+        ) from error
 
 
 def _checked(folder: Path, config: dict[str, Any], model: ModelLike | None) -> dict[str, Any]:
@@ -136,7 +140,9 @@ def _checked(folder: Path, config: dict[str, Any], model: ModelLike | None) -> d
         clusters=arrays.pop("clusters"),
         gazetteers={name: {tuple(tokens) for tokens in names} for name, names in words["gazetteers"].items()},
     )
-    templates = tuple(tuple((str(column), int(place)) for column, place in template) for template in config["templates"])
+    templates = tuple(
+        tuple((str(column), int(place)) for column, place in template) for template in config["templates"]
+    )
     names = tuple(config["tags"])
     K, H = len(names), len(arrays["bias"])
     if config["task"] not in TASKS or templates != design.templates:
@@ -165,7 +171,9 @@ def _source(folder: Path, facts: dict[str, Any], given: ModelLike | None) -> Mod
     """Find the model of a tagger: the one that is given, or the one in its folder or at the path that it names."""
     if isinstance(given, TextLDS):
         return ModelSource(None, None, given)
-    paths = [Path(given)] if given is not None else [folder / facts["path"], *map(Path, filter(None, [facts["absolute"]]))]
+    paths = (
+        [Path(given)] if given is not None else [folder / facts["path"], *map(Path, filter(None, [facts["absolute"]]))]
+    )
     there = [Path(os.path.abspath(path)) for path in paths if path.exists()]
     if not there:
         raise FormatError(

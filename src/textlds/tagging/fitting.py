@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -67,7 +68,11 @@ def fit_tagger(
     chosen_on, _ = prepared(chosen_on, task, "dev")
     tags = TagSet.of(learnt)
     base = _Choice(
-        recipe="context" if recipe == "auto" and _tokens(learnt) < FEW_TOKENS else "features" if recipe == "auto" else recipe,
+        recipe="context"
+        if recipe == "auto" and _tokens(learnt) < FEW_TOKENS
+        else "features"
+        if recipe == "auto"
+        else recipe,
         lexical=lexical,
         settings=settings or default_settings(task),
     )
@@ -195,7 +200,9 @@ class _Attempts:
     def _judge(self, choice: _Choice, design: Design) -> Callable[[Weights], float]:
         _, dev = self._seen(choice, design)
         if self._task == "tags":
-            return lambda weights: 100 * float(np.mean(best_tags(weights, scores(weights, dev), dev.starts) == self._gold))
+            return lambda weights: (
+                100 * float(np.mean(best_tags(weights, scores(weights, dev), dev.starts) == self._gold))
+            )
         gold = [set(entities(sentence.tags)) for sentence in self._sets[1]]
 
         def f1(weights: Weights) -> float:
@@ -223,7 +230,7 @@ class _Numbered:
 def _named(best: Any, names: tuple[str, ...], starts: Ints) -> list[list[str]]:
     tags = [names[number] for number in best.tolist()]
     bounds = starts.tolist()
-    return [tags[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [tags[a:b] for a, b in itertools.pairwise(bounds)]
 
 
 def _tokens(sentences: Sequence[Tagged]) -> int:

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -137,4 +137,4 @@ def set_aside(sentences: Sequence[Tagged], seed: int) -> tuple[list[Tagged], lis
 def _by_document(sentences: Sequence[Tagged]) -> list[list[Tagged]]:
     lengths = [len(document) for document in documents_of(sentences)]
     ends = np.cumsum([0, *lengths]).tolist()
-    return [cast(list[Tagged], list(sentences[a:b])) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return [cast(list[Tagged], list(sentences[a:b])) for a, b in pairwise(ends)]

@@ -81,7 +81,9 @@ class TaggedSentence:
         return len(self.tokens)
 
     def __repr__(self) -> str:
-        return f"TaggedSentence({' '.join(itertools.starmap('{}/{}'.format, zip(self.tokens, self.tags, strict=True)))})"
+        return (
+            f"TaggedSentence({' '.join(itertools.starmap('{}/{}'.format, zip(self.tokens, self.tags, strict=True)))})"
+        )
 
     @property
     def spans(self) -> list[tuple[int, int]]:
@@ -103,8 +105,8 @@ class TaggedSentence:
     def to_json(self) -> dict[str, Any]:
         """Return the sentence as plain values."""
         found = {
-            "text": self.text, "tokens": self.tokens, "tags": self.tags,
-            "confidences": [round(value, 4) for value in self.confidences], "spans": [list(span) for span in self.spans],
+            "text": self.text, "tokens": self.tokens, "tags": self.tags, "spans": [list(span) for span in self.spans],
+            "confidences": [round(value, 4) for value in self.confidences],
         }  # fmt: skip
         if self.entities:
             found["entities"] = [entity._asdict() for entity in self.entities]

@@ -27,7 +27,7 @@ COLUMNS: Final = (
     "suffix1", "suffix2", "suffix3", "suffix4",
     "shape", "outline",
 )  # fmt: skip
-"""bytes: the token as it is, digits too; form: with digits as 0; shape: Xxx-00, runs cut to two; outline: runs to one."""
+"""bytes: the token as it is, digits too; form: digits as 0; shape: Xxx-00, runs cut to two; outline: runs to one."""
 
 HALF: Final = 32  # characters at either end of a long token
 _AFFIXES = 4

@@ -146,7 +146,9 @@ class Tagger:
 
         return generate()
 
-    def predict(self, sentences: Sequence[Tagged] | Sequence[Sequence[str]], *, threads: int | None = None) -> list[list[str]]:
+    def predict(
+        self, sentences: Sequence[Tagged] | Sequence[Sequence[str]], *, threads: int | None = None
+    ) -> list[list[str]]:
         """Return the tags of sentences of tokens, entities in IOB2; of :class:`Tagged` ones, document by document."""
         given = [s if isinstance(s, Tagged) else Tagged(tuple(s), ("",) * len(s)) for s in sentences]
         texts: list[Any] = documents_of(given)

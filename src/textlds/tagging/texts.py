@@ -59,7 +59,9 @@ class Batch:
     @cached_property
     def rows(self) -> NDArray[np.int32]:
         """The row of every token in the vocabulary, (n,)."""
-        found = [text.ids if len(text.ids) == len(text.positions) else text.ids[text.positions] for text in self.encoded]
+        found = [
+            text.ids if len(text.ids) == len(text.positions) else text.ids[text.positions] for text in self.encoded
+        ]
         return np.concatenate([np.empty(0, np.int32), *found])
 
     def bytes(self) -> tuple[NDArray[np.uint8], Ints]:
@@ -121,17 +123,19 @@ class SentenceReader:
         begins: list[Ints] = [np.zeros(0, np.int64)]
         counts = np.zeros(len(texts) + 1, np.int64)
         total = 0
-        for number, (text, lengths) in enumerate(zip(encoded, sentences, strict=True)):
-            begin = _begins(text) if lengths is None else (np.cumsum([0, *lengths])[:-1])[np.array(lengths, int) > 0]
+        for number, (found, lengths) in enumerate(zip(encoded, sentences, strict=True)):
+            begin = _begins(found) if lengths is None else (np.cumsum([0, *lengths])[:-1])[np.array(lengths, int) > 0]
             if lengths is not None:
-                encoded[number] = self._cut(text, begin)
+                encoded[number] = self._cut(found, begin)
             elif self.encoder.vocabulary.settings.boundary_token is not None:
-                encoded[number] = dataclasses.replace(text, starts=text.positions[begin])
+                encoded[number] = dataclasses.replace(found, starts=found.positions[begin])
             begins.append(begin + total)
             counts[number + 1] = counts[number] + len(begin)
-            total += len(text.positions)
+            total += len(found.positions)
         starts = np.concatenate([*begins, [total]]).astype(np.int64)
-        tokens = [text.tokens if lists is None else given for text, lists, given in zip(encoded, sentences, flat, strict=True)]
+        tokens = [
+            text.tokens if lists is None else given for text, lists, given in zip(encoded, sentences, flat, strict=True)
+        ]
         return Batch(encoded, tokens, [text if isinstance(text, str) else None for text in texts], starts, counts)
 
     def _cut(self, text: EncodedText, begin: Ints) -> EncodedText:
@@ -171,11 +175,11 @@ def _sentences(text: Text) -> list[Sequence[str]] | None:
         return [cast(Sequence[str], text)]
     if any(isinstance(part, str) for part in text):
         raise ArgumentError(f"a text mixes tokens and sentences: {text!r:.100}. Give one kind.")
-    return [cast(Sequence[str], part) for part in text]
+    return list(text)
 
 
 def plain_texts(texts: Iterable[Any], vocabulary: Container[str]) -> Iterator[Any]:
-    """Yield texts, lists of tokens with a treebank's escapes (-LRB-, ``, \\/) undone where the vocabulary lacks them."""
+    """Yield texts; a treebank's escapes (-LRB-, ``, \\/) among tokens are undone where the vocabulary lacks them."""
     for text in texts:
         yield text if isinstance(text, str) else [_plain(token, vocabulary) for token in text]
 

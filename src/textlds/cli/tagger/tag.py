@@ -93,9 +93,7 @@ def command(
             show_default="standard output",
         ),
     ] = None,
-    to: Annotated[
-        Literal["conllu", "jsonl", "tsv"], typer.Option(help="The format on standard output.")
-    ] = "conllu",
+    to: Annotated[Literal["conllu", "jsonl", "tsv"], typer.Option(help="The format on standard output.")] = "conllu",
     input: Annotated[
         Literal["auto", "text", "tokens", "conllu"],
         typer.Option(
@@ -125,7 +123,10 @@ def command(
         if as_json:
             print_json({"output": str(output), **done})
         rate = done["tokens"] / max(done["seconds"], 1e-9)
-        say(f"Wrote {output}: {done['tokens']:,} tokens of {done['sentences']:,} sentences, {rate:,.0f} tokens/s.", quiet=quiet)
+        say(
+            f"Wrote {output}: {done['tokens']:,} tokens of {done['sentences']:,} sentences, {rate:,.0f} tokens/s.",
+            quiet=quiet,
+        )
 
 
 EXAMPLES = (

@@ -78,9 +78,7 @@ def train_files(
 
 def command(
     model: opt.Model,
-    train: Annotated[
-        str, typer.Option(metavar="FILE", help="Labelled sentences to learn from.", show_default=False)
-    ],
+    train: Annotated[str, typer.Option(metavar="FILE", help="Labelled sentences to learn from.", show_default=False)],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FOLDER", help="The tagger folder to write.", show_default=False)
     ],
@@ -132,7 +130,7 @@ def command(
     from textlds.tagging.fitting import default_settings
 
     task: Literal["tags", "entities"] = "entities" if entities else "tags"
-    given = {"hidden": hidden, "dropout": dropout, "rounds": rounds}
+    given: dict[str, Any] = {"hidden": hidden, "dropout": dropout, "rounds": rounds}
     settings = dataclasses.replace(
         default_settings(task), **{name: value for name, value in given.items() if value is not None}
     )
