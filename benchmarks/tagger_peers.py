@@ -173,8 +173,10 @@ class SpaCy:
         self._task, self._nlp = task, spacy.blank("en")
         nlp = self._nlp
         if vectors is not None:
-            from spacy.training.initialize import init_vocab  # noqa: F401
-            from spacy.training.initialize import convert_vectors
+            from spacy.training.initialize import (
+                convert_vectors,
+                init_vocab,  # noqa: F401
+            )
 
             convert_vectors(nlp, vectors, truncate=0, prune=-1, mode="floret")
         embed = {"include_static_vectors": vectors is not None}

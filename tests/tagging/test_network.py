@@ -11,11 +11,11 @@ import pytest
 from textlds.tagging.gradients import gradients, scatter
 from textlds.tagging.network import Inputs, Part, Weights, add_bags, best_tags, probabilities, scores
 
-D, H, G, K, F, B = 4, 5, 3, 3, 6, 11
+D, H, K, F, B = 4, 5, 3, 6, 11
 STARTS = np.array([0, 3, 3, 4, 9])
 
 
-def world(seed=0, *, context=True, parts=True, features=True):
+def world(seed=0, *, parts=True, features=True):
     rng = np.random.default_rng(seed)
 
     def normal(*shape):
@@ -25,10 +25,9 @@ def world(seed=0, *, context=True, parts=True, features=True):
     tables = [normal(n, D), np.vstack([normal(4, D), np.zeros((1, D), np.float32)])]
     given = [Part(tables[0], np.arange(n)), Part(tables[1], rng.integers(-1, 4, n))] if parts else []
     buckets = rng.integers(-1, B, (n, F)).astype(np.int32) if features else np.empty((n, 0), np.int32)
-    g = G if context else 0
     weights = Weights(
         vectors=normal(2 * D if parts else 0, H), features=normal(B if features else 0, H), bias=normal(H),
-        around=normal(3 * H if context else 0, g), around_bias=normal(g), out=normal(H + g, K), out_bias=normal(K),
+        out=normal(H, K), out_bias=normal(K),
         first=normal(K), last=normal(K), transitions=normal(K, K),
     )  # fmt: skip
     return weights, Inputs(given, buckets, STARTS), rng.integers(0, K, n)
@@ -43,19 +42,12 @@ def dense_scores(w, inputs):
         for bucket in inputs.buckets[t]:
             z[t] += w.features[bucket] if bucket >= 0 else 0
     a = np.maximum(z, 0)
-    s = a @ w.out[:H] + w.out_bias
-    if len(w.around):
-        for begin, end in itertools.pairwise(STARTS):
-            for t in range(begin, end):
-                near = [a[t + k] if begin <= t + k < end else np.zeros(H) for k in (-1, 0, 1)]
-                s[t] += np.maximum(np.concatenate(near) @ w.around + w.around_bias, 0) @ w.out[H:]
-    return s
+    return a @ w.out + w.out_bias
 
 
-@pytest.mark.parametrize("context", [False, True])
 @pytest.mark.parametrize(("parts", "features"), [(True, True), (True, False), (False, True)])
-def test_scores(context, parts, features):
-    weights, inputs, _ = world(context=context, parts=parts, features=features)
+def test_scores(parts, features):
+    weights, inputs, _ = world(parts=parts, features=features)
     np.testing.assert_allclose(scores(weights, inputs), dense_scores(weights, inputs), rtol=1e-4, atol=1e-4)
 
 
@@ -74,9 +66,8 @@ def loss_of(w, inputs, gold):
     return total / len(gold)
 
 
-@pytest.mark.parametrize("context", [False, True])
-def test_gradients_against_finite_differences(context):
-    weights, inputs, gold = world(3, context=context)
+def test_gradients_against_finite_differences():
+    weights, inputs, gold = world(3)
     generator = np.random.default_rng(0)
     scale = np.ones(2 * D, np.float32)
     loss, found, hidden, buckets = gradients(weights, inputs, gold, scale, (0, 0, 0), generator)
@@ -99,7 +90,7 @@ def test_gradients_against_finite_differences(context):
 
 
 def test_dropout_leaves_the_mean():
-    weights, inputs, gold = world(4, context=False)
+    weights, inputs, gold = world(4)
     generator = np.random.default_rng(0)
     scale = np.ones(2 * D, np.float32)
     whole = gradients(weights, inputs, gold, scale, (0, 0, 0), generator)

@@ -15,7 +15,7 @@ from textlds.tagging.gradients import adam, adam_rows
 from textlds.tagging.network import Inputs, Part, best_tags, scores
 from textlds.tagging.training import Problem, TaggerSettings, train_network
 
-SETTINGS = TaggerSettings(hidden=6, context=3, batch=40, rounds=4)
+SETTINGS = TaggerSettings(hidden=6, batch=40, rounds=4)
 
 
 def problem(seed=0, n=60):

@@ -27,7 +27,6 @@ from textlds.tagging.training import Keeper, Problem, TaggerSettings, Trained, t
 from textlds.vectors.recipes import RecipeLike
 
 FEW_TOKENS = 5_000  # of training; with fewer, the vectors of neighbours cost more than they tell
-ENTITY_SETTINGS = TaggerSettings(dropout=0.5, feature_dropout=0.4)
 _GRID: tuple[dict[str, Any], ...] = (
     {},
     {"recipe": "context"},
@@ -35,8 +34,8 @@ _GRID: tuple[dict[str, Any], ...] = (
     {"lexical": False},
     {"dropout": 0.25},
     {"dropout": 0.5, "feature_dropout": 0.4},
-    {"hidden": 256, "context": 128},
-    {"hidden": 64, "context": 32},
+    {"hidden": 256},
+    {"hidden": 64},
 )
 
 
@@ -74,7 +73,7 @@ def fit_tagger(
         if recipe == "auto"
         else recipe,
         lexical=lexical,
-        settings=settings or default_settings(task),
+        settings=settings or TaggerSettings(),
     )
     names = {name: gazetteer_set(entries) for name, entries in gazetteers.items()}
     attempts = _Attempts(source.model, learnt, chosen_on, tags, task, names, shown, seed)
@@ -101,11 +100,6 @@ def fit_tagger(
     known = frozenset(token for sentence in learnt for token in sentence.tokens)
     temperature = attempts.temperature(trained.weights, choice)
     return Tagger(source, task, tags.names, design, trained.weights, temperature, known, report)
-
-
-def default_settings(task: Task) -> TaggerSettings:
-    """Return the settings that were the best for a task on development sets."""
-    return ENTITY_SETTINGS if task == "entities" else TaggerSettings()
 
 
 @dataclasses.dataclass(frozen=True)

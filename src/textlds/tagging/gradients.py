@@ -9,7 +9,7 @@ import numpy as np
 from textlds.compiled import kernel_fma
 from textlds.tagging.chains import chain_gradient
 from textlds.tagging.features import Buckets
-from textlds.tagging.network import Floats, Inputs, Ints, Weights, add_bags, around, gather_back
+from textlds.tagging.network import Floats, Inputs, Ints, Weights, add_bags
 
 Array = Any  # arrays inside kernels: numba infers dtype and layout
 
@@ -36,7 +36,7 @@ def gradients(
         The loss, the gradients by name, that of z, (n, H), and the buckets that were not left out: the gradient of a
         row of the features is the sum of the rows of z's where it occurs.
     """
-    w, n, H, G = weights, len(inputs), len(weights.bias), len(weights.around_bias)
+    w, n = weights, len(inputs)
     z = np.tile(w.bias, (n, 1))
     x = np.empty((n, 0), np.float32)
     if inputs.parts:
@@ -51,30 +51,15 @@ def gradients(
         add_bags(w.features, buckets, z)
     a = np.maximum(z, 0)
     mask = drop(a, dropped[0], generator)
-    scored = a @ w.out[:H] + w.out_bias
-    if G:
-        wide = around(a, inputs.starts, w.reach)
-        y = wide @ w.around + w.around_bias
-        c = np.maximum(y, 0)
-        c_mask = drop(c, dropped[0], generator)
-        scored += c @ w.out[H:]
+    scored = a @ w.out + w.out_bias
     K = scored.shape[1]
     chain = {"first": np.zeros(K), "last": np.zeros(K), "transitions": np.zeros((K, K))}
     of_scores = np.empty((n, K))
     loss = chain_gradient(scored, inputs.starts, gold, w.first, w.last, w.transitions, of_scores, *chain.values())
     ds = (of_scores / n).astype(np.float32)
     found: dict[str, Floats] = {name: (value / n).astype(np.float32) for name, value in chain.items()}
-    found["out_bias"] = ds.sum(axis=0)
-    dz = ds @ w.out[:H].T
-    out = [a.T @ ds]
-    if G:
-        dy = ds @ w.out[H:].T
-        dy *= c_mask
-        dy *= y > 0
-        out.append(c.T @ ds)
-        found["around"], found["around_bias"] = wide.T @ dy, dy.sum(axis=0)
-        gather_back(dy @ w.around.T, inputs.starts, w.reach, dz)
-    found["out"] = np.concatenate(out)
+    found["out"], found["out_bias"] = a.T @ ds, ds.sum(axis=0)
+    dz = ds @ w.out.T
     dz *= mask
     dz *= z > 0
     found["bias"] = dz.sum(axis=0)

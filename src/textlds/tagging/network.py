@@ -1,8 +1,7 @@
-"""The network: token vectors and hashed features into a hidden layer, its neighbours into another, tags out of that.
+"""The network: token vectors and hashed features into a hidden layer, scores of tags out of it, a chain of tags.
 
-    z_t = Σ_p x_p[t] W_p + Σ_{f ∈ features(t)} E[f] + b          a_t = max(z_t, 0)
-    c_t = max(Σ_{|k| ≤ r} a_{t+k} U_k + u, 0)                    r = reach; left out for r = 0
-    s_t = [a_t, c_t] V + v                                       then a linear chain (:mod:`textlds.tagging.chains`)
+    z_t = Σ_p x_p[t] W_p + Σ_{f ∈ features(t)} E[f] + b
+    s_t = max(z_t, 0) V + v                                      then a linear chain (:mod:`textlds.tagging.chains`)
 
 x_p are the parts of a token's vector. A part that is a word's own vector is stored once a word type, as a table and the
 row of every token, so that Wikipedia-sized windows take a fifth of the products.
@@ -25,8 +24,6 @@ from textlds.tagging.features import Buckets
 Array = Any  # arrays inside kernels: numba infers dtype and layout
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
-
-_ROWS = 4096  # tokens whose hidden layers are held at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +60,7 @@ class Weights:
         vectors: W, (d, H), the rows of all parts one after the other.
         features: E, (buckets, H); (0, H) for none.
         bias: b, (H,).
-        around: U, ((2 r + 1) H, G); (0, 0) for none.
-        around_bias: u, (G,).
-        out: V, (H + G, K).
+        out: V, (H, K).
         out_bias: v, (K,).
         first: Score of a tag at the beginning, (K,).
         last: At the end, (K,).
@@ -75,47 +70,28 @@ class Weights:
     vectors: Floats
     features: Floats
     bias: Floats
-    around: Floats
-    around_bias: Floats
     out: Floats
     out_bias: Floats
     first: Floats
     last: Floats
     transitions: Floats
 
-    @property
-    def reach(self) -> int:
-        """How far the second layer sees, r."""
-        return (len(self.around) // len(self.bias) - 1) // 2 if len(self.around) else 0
-
 
 def scores(weights: Weights, inputs: Inputs) -> Floats:
     """Return s, (n, K)."""
-    n = len(inputs)
-    hidden = np.empty((n, len(weights.bias)), np.float32)
-    out = np.empty((n, len(weights.out_bias)), np.float32)
+    hidden = np.empty((len(inputs), len(weights.bias)), np.float32)
+    hidden[:] = weights.bias
+    begin = 0
     with one_blas_thread():
-        projected, begin = [], 0
         for part in inputs.parts:
             width = part.table.shape[1]
-            projected.append(part.table @ weights.vectors[begin : begin + width])
+            add_rows(part.table @ weights.vectors[begin : begin + width], part.rows, hidden)
             begin += width
-        hidden[:] = weights.bias
-        for part, table in zip(inputs.parts, projected, strict=True):
-            add_rows(table, part.rows, hidden)
-        if inputs.buckets.shape[1] and len(weights.features):
+        if inputs.buckets.shape[1]:
             add_bags(weights.features, inputs.buckets, hidden)
         np.maximum(hidden, 0, out=hidden)
-        wide = around(hidden, inputs.starts, weights.reach) if len(weights.around) else None
-        H = len(weights.bias)
-        np.matmul(hidden, weights.out[:H], out=out)
-        out += weights.out_bias
-        if wide is not None:
-            for start in range(0, n, _ROWS):
-                some = wide[start : start + _ROWS] @ weights.around
-                some += weights.around_bias
-                np.maximum(some, 0, out=some)
-                out[start : start + _ROWS] += some @ weights.out[H:]
+        out: Floats = hidden @ weights.out
+    out += weights.out_bias
     return out
 
 
@@ -132,43 +108,6 @@ def probabilities(weights: Weights, scored: Floats, starts: Ints, temperature: f
     out = np.empty(scored.shape)
     marginals(beta * scored, starts, beta * weights.first, beta * weights.last, beta * weights.transitions, out)
     return out
-
-
-def around(hidden: Floats, starts: Ints, reach: int) -> Floats:
-    """Put the hidden layers of neighbours side by side, (n, (2 reach + 1) H); zeros beyond a sentence."""
-    n, H = hidden.shape
-    out = np.empty((n, (2 * reach + 1) * H), np.float32)
-    spread(hidden, starts, reach, out)
-    return out
-
-
-@kernel_fma
-def spread(hidden: Array, starts: Array, reach: int, out: Array) -> None:
-    """Fill what :func:`around` returns."""
-    H = hidden.shape[1]
-    for s in range(len(starts) - 1):
-        first, last = starts[s], starts[s + 1]
-        for i in range(first, last):
-            for k in range(-reach, reach + 1):
-                target = out[i, (k + reach) * H : (k + reach + 1) * H]
-                if first <= i + k < last:
-                    target[:] = hidden[i + k]
-                else:
-                    target[:] = 0
-
-
-@kernel_fma
-def gather_back(wide: Array, starts: Array, reach: int, out: Array) -> None:
-    """Add the transpose of :func:`spread`: gradients of neighbours' copies, to the hidden layers they came from."""
-    H = out.shape[1]
-    for s in range(len(starts) - 1):
-        first, last = starts[s], starts[s + 1]
-        for i in range(first, last):
-            for k in range(-reach, reach + 1):
-                if first <= i + k < last:
-                    source, target = wide[i, (k + reach) * H : (k + reach + 1) * H], out[i + k]
-                    for c in range(H):
-                        target[c] += source[c]
 
 
 @kernel_fma

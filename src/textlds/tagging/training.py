@@ -35,8 +35,7 @@ class TaggerSettings:
     """How a network is made and trained.
 
     Attributes:
-        hidden: Units of the first hidden layer.
-        context: Units of the second, which sees the first of the neighbours too; 0 for none.
+        hidden: Units of the hidden layer.
         dropout: Share of the hidden units left out in a step.
         input_dropout: Share of the numbers of the vectors left out in a step.
         feature_dropout: Share of the hashed features left out in a step.
@@ -47,7 +46,6 @@ class TaggerSettings:
     """
 
     hidden: int = 128
-    context: int = 64
     dropout: float = 0.4
     input_dropout: float = 0.1
     feature_dropout: float = 0.2
@@ -57,7 +55,7 @@ class TaggerSettings:
     patience: int = 4
 
     def __post_init__(self) -> None:
-        for name, least in (("hidden", 1), ("context", 0), ("batch", 1), ("rounds", 1), ("patience", 1)):
+        for name, least in (("hidden", 1), ("batch", 1), ("rounds", 1), ("patience", 1)):
             if getattr(self, name) < least:
                 raise ArgumentError(f"{name}={getattr(self, name)} must be at least {least}.")
         for name in ("dropout", "input_dropout", "feature_dropout"):
@@ -258,7 +256,7 @@ class _Run:
 
 def _first_weights(problem: Problem, settings: TaggerSettings, d: int, generator: np.random.Generator) -> Weights:
     """Return weights to begin with (He et al. 2015); those of features small, as a token has many."""
-    H, G, K = settings.hidden, settings.context, len(problem.forbidden)
+    H, K = settings.hidden, len(problem.forbidden)
     F = problem.inputs.buckets.shape[1]
 
     def normal(m: int, n: int, scale: float = 1.0) -> Floats:
@@ -269,9 +267,7 @@ def _first_weights(problem: Problem, settings: TaggerSettings, d: int, generator
         vectors=normal(d, H),
         features=features,
         bias=np.zeros(H, np.float32),
-        around=normal(3 * H if G else 0, G),
-        around_bias=np.zeros(G, np.float32),
-        out=normal(H + G, K, 0.5),
+        out=normal(H, K, 0.5),
         out_bias=np.zeros(K, np.float32),
         first=np.zeros(K, np.float32),
         last=np.zeros(K, np.float32),

@@ -107,9 +107,9 @@ def command(
     ] = None,
     hidden: Annotated[int | None, typer.Option(min=1, help="Hidden units.", show_default="128")] = None,
     dropout: Annotated[
-        float | None, typer.Option(min=0, max=0.99, help="Share of hidden units left out.", show_default="by the task")
+        float | None, typer.Option(min=0, max=0.99, help="Share of hidden units left out.", show_default="0.4")
     ] = None,
-    rounds: Annotated[int | None, typer.Option(min=1, help="At most.", show_default="by the task")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="At most.", show_default="12")] = None,
     search: Annotated[
         Literal["none", "grid"],
         typer.Option(help="grid: choose recipe, sizes and dropout on the development set; 8 times the time."),
@@ -127,13 +127,11 @@ def command(
     The network sees the model's vectors and hashed features of words; training takes minutes on one core. Without
     --dev a tenth of the sentences is set aside to choose on.
     """
-    from textlds.tagging.fitting import default_settings
+    from textlds.tagging.training import TaggerSettings
 
     task: Literal["tags", "entities"] = "entities" if entities else "tags"
     given: dict[str, Any] = {"hidden": hidden, "dropout": dropout, "rounds": rounds}
-    settings = dataclasses.replace(
-        default_settings(task), **{name: value for name, value in given.items() if value is not None}
-    )
+    settings = TaggerSettings(**{name: value for name, value in given.items() if value is not None})
     options = {
         "task": task, "recipe": None if recipe == "none" else recipe, "lexical": lexical, "settings": settings,
         "search": search, "seed": seed,
