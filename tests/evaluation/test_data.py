@@ -55,9 +55,9 @@ def test_conllu_skips_comments_ranges_and_empty_nodes(tmp_path: Path) -> None:
     assert read_tagged(path, column="deprel")[1].tags == ("root",)
 
 
-def test_conll_takes_the_last_column_and_skips_documents(tmp_path: Path) -> None:
+def test_conll_takes_the_last_column_and_numbers_documents(tmp_path: Path) -> None:
     path = write(tmp_path, "eng.train", CONLL)
-    assert read_tagged(path) == [Tagged(("U.N.", "official"), ("I-ORG", "O")), Tagged(("#",), ("O",))]
+    assert read_tagged(path) == [Tagged(("U.N.", "official"), ("I-ORG", "O"), 0), Tagged(("#",), ("O",), 1)]
     assert read_tagged(path, column=2)[0].tags == ("NNP", "NN")
     assert read_tagged(path, column="last") == read_tagged(path)
 
@@ -166,3 +166,18 @@ def test_tokens_and_tags_in_order() -> None:
     sentences = [Tagged(("a", "b"), ("X", "Y")), Tagged(("c",), ("Z",))]
     assert list(tokens_of(sentences)) == ["a", "b", "c"]
     assert list(tags_of(sentences)) == ["X", "Y", "Z"]
+
+
+def test_documents_and_values_in_misc(tmp_path: Path) -> None:
+    rows = ["# newdoc", "1\tAnna\t_\tX\t_\t_\t_\t_\t_\tNER=B-PER|A=1", "2\tsees\t_\tX\t_\t_\t_\t_\t_\t_", "",
+            "# sent_id = 2", "1\tBen\t_\tX\t_\t_\t_\t_\t_\tA=1", "", "# newdoc id = b", "1\t.\t_\tX\t_\t_\t_\t_\t_\t_", ""]  # fmt: skip
+    path = write(tmp_path, "a.conllu", "\n".join(rows))
+    found = read_tagged(path, column="misc:NER")
+    assert [(s.tags, s.document) for s in found] == [(("B-PER", "O"), 0), (("O",), 0), (("O",), 1)]
+    assert read_tagged(write(tmp_path, "b.conllu", "\n".join(rows[1:])), column="upos")[0].document == 0
+
+
+def test_an_empty_column_names_the_others(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.conllu", "1\ta\t_\tNOUN\t_\t_\t_\t_\t_\t_\n")
+    with pytest.raises(CorpusError, match=r"those with something in them are id, form, upos\."):
+        read_tagged(path, column="xpos")

@@ -14,7 +14,7 @@ from tagging.worlds import entity_sentences, small_model, tagged_sentences
 from textlds import Tagger
 from textlds.corpus.reading.tagged import Tagged
 from textlds.errors import ArgumentError, FormatError, OutputExistsError
-from textlds.evaluation.taggers import score_tagger
+from textlds.evaluation.taggers import compare_taggers, score_tagger
 from textlds.tagging.training import TaggerSettings
 
 SETTINGS = TaggerSettings(hidden=16, rounds=4)
@@ -133,7 +133,7 @@ def test_entities(finder):
     test = entity_sentences(40, seed=2)
     score = score_tagger(finder, test)
     assert score.entities.f1 > 85  # without the memory, half of the names are anybody's guess
-    assert set(score.by_kind) == {"LOC", "PER"}
+    assert set(score.entities.by_kind) == {"LOC", "PER"}
     assert finder.design.memory
     assert finder.design.clusters.shape == (len(small_model().vocabulary), 3)
     (sentence,) = finder.tag(["Mr Anna Ben ."])
@@ -291,11 +291,29 @@ def test_another_tag_set(tagger):
 
 
 def test_scores_are_those_of_seqeval(finder):
-    from textlds.evaluation.measures import entity_f1
+    from seqeval.metrics import f1_score, precision_score
 
     test = entity_sentences(40, seed=7)
     score = score_tagger(finder, test)
-    expected = entity_f1([s.tags for s in test], score.predicted)
-    assert score.entities.f1 == pytest.approx(expected.f1)
-    assert score.entities.precision == pytest.approx(expected.precision)
-    assert {kind: one.f1 for kind, one in score.by_kind.items()} == pytest.approx(expected.by_kind)
+    gold = [list(s.tags) for s in test]
+    assert score.entities.f1 == pytest.approx(100 * f1_score(gold, score.predicted))
+    assert score.entities.precision == pytest.approx(100 * precision_score(gold, score.predicted))
+
+
+def test_what_the_vectors_add():
+    sets = TRAIN[:60], DEV, TEST
+    result = compare_taggers(small_model(), *sets, seeds=2)
+    assert [(row.tagger, row.part) for row in result.rows] == [
+        ("words", "dev"), ("words + vectors", "dev"), ("words", "test"), ("words + vectors", "test"),
+    ]  # fmt: skip
+    assert len(result.rows[0].seeds) == 2
+    test = result.tests["test"]
+    words, both = (row.accuracy for row in result.rows[2:])
+    assert test.only_second - test.only_first == round((both.all - words.all) * words.tokens / 100)
+    json.dumps(result.to_json())
+    found = compare_taggers(
+        small_model(), entity_sentences(30), entity_sentences(10, seed=1), task="entities", rounds=99
+    )
+    assert [row.tagger for row in found.rows] == ["words", "words + vectors"]
+    assert found.tests["dev"].difference == pytest.approx(found.rows[1].f1.f1 - found.rows[0].f1.f1)
+    json.dumps(found.to_json())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from textlds.errors import ArgumentError, MissingExtraError
+from textlds.errors import ArgumentError
 from textlds.tagging.entities import entities
 
 Tags = Sequence[Sequence[str]]
@@ -117,31 +117,26 @@ def mcnemar(first: Bools, second: Bools) -> McNemar:
 
 
 def entity_f1(gold: Tags, predicted: Tags) -> EntityF1:
-    """Return precision, recall and F1 of entities whose limits and kind are exactly right (as conlleval; by seqeval).
+    """Return precision, recall and F1 of entities whose limits and kind are exactly right, as conlleval does.
 
     Args:
-        gold: The right tags of every sentence, IOB2.
-        predicted: The tags to judge, IOB2.
+        gold: The right tags of every sentence, in any scheme of entity tags.
+        predicted: The tags to judge.
     """
-    report_of = require_seqeval()
-    if not any(tag != "O" for tags in (*gold, *predicted) for tag in tags):
-        return EntityF1(0.0, 0.0, 0.0, {}, 0)
-    report = report_of(
-        [list(tags) for tags in gold], [list(tags) for tags in predicted], output_dict=True, zero_division=0
-    )
-    total = report["micro avg"]
-    kinds = {name: 100 * float(row["f1-score"]) for name, row in report.items() if not name.endswith(" avg")}
-    precision, recall, f1 = (100 * float(total[name]) for name in ("precision", "recall", "f1-score"))
-    return EntityF1(precision, recall, f1, kinds, int(total["support"]))
+    sets = [
+        {(n, *entity) for n, tags in enumerate(all_tags) for entity in entities(tags)} for all_tags in (gold, predicted)
+    ]
+    counts = {kind: _counts(*sets, kind) for kind in sorted({entity[-1] for some in sets for entity in some})}
+    both, found, there = np.sum([[0, 0, 0], *counts.values()], axis=0).tolist()
+    kinds = {kind: float(_f1(count)) for kind, count in counts.items()}
+    f1 = float(_f1(np.array([both, found, there], float)))
+    return EntityF1(100 * both / max(found, 1), 100 * both / max(there, 1), f1, kinds, int(there))
 
 
-def require_seqeval() -> Any:
-    """Return what F1 is computed by, or raise MissingExtraError; to be asked before hours of training."""
-    try:
-        from seqeval.metrics import classification_report
-    except ImportError as error:
-        raise MissingExtraError("the F1 of entities", "evaluate") from error
-    return classification_report
+def _counts(gold: set[Any], predicted: set[Any], kind: str) -> NDArray[np.float64]:
+    """Return how many entities of a kind are found exactly, predicted, and there."""
+    own, other = ({entity for entity in some if entity[-1] == kind} for some in (gold, predicted))
+    return np.array([len(own & other), len(other), len(own)], float)
 
 
 def randomisation_test(gold: Tags, first: Tags, second: Tags, *, rounds: int = 10_000, seed: int = 0) -> Randomisation:

@@ -1,28 +1,25 @@
-"""How good a tagger is on labelled sentences."""
+"""How good a tagger is on labelled sentences, and what the vectors add to it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
-from textlds.corpus.reading.tagged import Tagged
+from textlds.corpus.reading.tagged import Tagged, tags_of
 from textlds.errors import ArgumentError
-from textlds.evaluation.measures import Accuracy, accuracy
-from textlds.tagging.entities import convert_tags, entities
-from textlds.tagging.labels import prepared
+from textlds.evaluation.measures import Accuracy, EntityF1, accuracy, entity_f1, mcnemar, randomisation_test, right
+from textlds.evaluation.ner import NERResult, NERRow
+from textlds.evaluation.tagging import TaggingResult, TaggingRow
+from textlds.model.loading import ModelLike
+from textlds.progress import ProgressOption
+from textlds.tagging.entities import convert_tags
+from textlds.tagging.labels import Task, prepared
 from textlds.tagging.tagger import Tagger
+from textlds.vectors.recipes import RecipeLike
 
-
-@dataclass(frozen=True)
-class EntityScore:
-    """Entities whose limits and kind are exactly right: per cent, and how many there are to find."""
-
-    precision: float
-    recall: float
-    f1: float
-    entities: int
+Sets = dict[str, Sequence[Tagged]]
 
 
 @dataclass(frozen=True)
@@ -31,35 +28,38 @@ class TaggerScore:
 
     Attributes:
         accuracy: Of the tags.
-        entities: Of entities of all kinds; None for other tags.
-        by_kind: Of entities, by kind.
+        entities: Of entities; None for other tags.
         unseen: How often tags occur that the tagger never saw; they are wrong.
         repaired: Entity tags that continued nothing.
+        gold: The right tags, entities in IOB2.
         predicted: The tags it gave.
     """
 
     accuracy: Accuracy
-    entities: EntityScore | None = None
-    by_kind: dict[str, EntityScore] = field(default_factory=dict)
-    unseen: dict[str, int] = field(default_factory=dict)
-    repaired: int = 0
-    predicted: list[list[str]] = field(default_factory=list, repr=False)
+    entities: EntityF1 | None
+    unseen: dict[str, int]
+    repaired: int
+    gold: list[list[str]] = field(repr=False)
+    predicted: list[list[str]] = field(repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the score as plain values."""
+        """Return the score as plain values, without the tags."""
         found = {"accuracy": self.accuracy.to_json(), "unseen": self.unseen, "repaired": self.repaired}
-        if self.entities is not None:
-            found["entities"] = asdict(self.entities)
-            found["by_kind"] = {kind: asdict(score) for kind, score in self.by_kind.items()}
-        return found
+        return found if self.entities is None else {**found, "entities": self.entities.to_json()}
 
 
 def score_tagger(tagger: Tagger, sentences: Sequence[Tagged], *, threads: int | None = None) -> TaggerScore:
-    """Tag labelled sentences and compare."""
+    """Tag labelled sentences and compare.
+
+    Args:
+        tagger: The tagger.
+        sentences: The sentences. Those of a document are tagged together.
+        threads: How many; all cores by default.
+    """
     known_tags = set(tagger.names)
     learnt, repaired = prepared(sentences, tagger.task, "the labelled sentences")
-    unseen = Counter(tag for sentence in learnt for tag in sentence.tags if tag not in known_tags)
-    if tagger.task == "tags" and not known_tags & {tag for sentence in learnt for tag in sentence.tags}:
+    unseen = Counter(tag for tag in tags_of(learnt) if tag not in known_tags)
+    if tagger.task == "tags" and not known_tags & set(tags_of(learnt)):
         raise ArgumentError(
             f"no tag of the labelled sentences is one of the tagger's ({', '.join(tagger.names[:8])}, ...): they have "
             f"another tag set, or the tags are in another column."
@@ -69,16 +69,63 @@ def score_tagger(tagger: Tagger, sentences: Sequence[Tagged], *, threads: int | 
     if tagger.task == "entities":
         gold = [list(convert_tags(tags, "iob2")) for tags in gold]
     found = accuracy(gold, predicted, [sentence.tokens for sentence in sentences], tagger.known)
-    if tagger.task == "tags":
-        return TaggerScore(found, unseen=dict(unseen), predicted=predicted)
-    right = [{(n, *entity) for n, tags in enumerate(gold) for entity in entities(tags)}]
-    right.append({(n, *entity) for n, tags in enumerate(predicted) for entity in entities(tags)})
-    kinds = sorted({entity[3] for some in right for entity in some})
-    by_kind = {kind: _score(*({e for e in some if e[3] == kind} for some in right)) for kind in kinds}
-    return TaggerScore(found, _score(*right), by_kind, dict(unseen), repaired, predicted)
+    of_entities = entity_f1(gold, predicted) if tagger.task == "entities" else None
+    return TaggerScore(found, of_entities, dict(unseen), repaired, gold, predicted)
 
 
-def _score(gold: set[Any], found: set[Any]) -> EntityScore:
-    both = len(gold & found)
-    precision, recall = 100 * both / max(len(found), 1), 100 * both / max(len(gold), 1)
-    return EntityScore(precision, recall, 200 * both / max(len(gold) + len(found), 1), len(gold))
+def compare_taggers(
+    model: ModelLike,
+    train: Sequence[Tagged],
+    dev: Sequence[Tagged],
+    test: Sequence[Tagged] | None = None,
+    *,
+    task: Task = "tags",
+    recipe: RecipeLike = "auto",
+    seeds: int = 1,
+    rounds: int = 10_000,
+    progress: ProgressOption = False,
+) -> TaggingResult | NERResult:
+    """Train taggers on words alone and on words and vectors, and say what the vectors add.
+
+    Args:
+        model: A model or the path of its folder.
+        train: What to learn from.
+        dev: What everything is chosen on.
+        test: Looked at once, at the end.
+        task: See :meth:`textlds.Tagger.train`.
+        recipe: Of the vectors.
+        seeds: How many networks of each kind; those of the first seed are compared.
+        rounds: Of the randomisation test of entities.
+        progress: Whether to show how far it is.
+    """
+    sets: Sets = {"dev": dev} if test is None else {"dev": dev, "test": test}
+    scores: dict[str, list[dict[str, TaggerScore]]] = {}
+    settings: dict[str, Any] = {}
+    names: tuple[str, ...] = ()
+    for kind, of in (("words", None), ("words + vectors", recipe)):
+        scores[kind] = []
+        for seed in range(seeds):
+            tagger = Tagger.train(model, train, dev=dev, task=task, recipe=of, seed=seed, progress=progress)
+            scores[kind].append({part: score_tagger(tagger, sentences) for part, sentences in sets.items()})
+            settings.setdefault(kind, {name: tagger.report[name] for name in ("recipe", "settings", "best_round")})
+            names = tagger.names
+    firsts = {part: [some[0][part] for some in scores.values()] for part in sets}
+    if task == "entities":
+        return _of_entities(firsts, settings, rounds)
+    rows = [
+        TaggingRow(kind, part, some[0][part].accuracy, [one[part].accuracy.all for one in some])
+        for part in sets
+        for kind, some in scores.items()
+    ]
+    tests = {part: mcnemar(*(right(one.gold, one.predicted) for one in both)) for part, both in firsts.items()}
+    return TaggingResult(rows, tests, settings, len(names), sum(map(len, train)))
+
+
+def _of_entities(firsts: dict[str, list[TaggerScore]], settings: dict[str, Any], rounds: int) -> NERResult:
+    rows, tests = [], {}
+    for part, both in firsts.items():
+        for kind, score in zip(settings, both, strict=True):
+            assert score.entities is not None
+            rows.append(NERRow(kind, part, score.entities))
+        tests[part] = randomisation_test(both[0].gold, *(score.predicted for score in both), rounds=rounds)
+    return NERResult(rows, tests, settings)

@@ -49,15 +49,14 @@ def command(
 def show(score: TaggerScore) -> None:
     """Print what a tagger reached."""
     if score.entities is None:
-        found = score.accuracy
-        shares = [f"{share:.2f}" if share == share else "–" for share in (found.all, found.known, found.unknown)]
-        print_table(["all", "known", "unknown", "tokens"], [[*shares, f"{found.tokens:,}"]], right=range(4))
+        tags = score.accuracy
+        shares = [f"{share:.2f}" if share == share else "–" for share in (tags.all, tags.known, tags.unknown)]
+        print_table(["all", "known", "unknown", "tokens"], [[*shares, f"{tags.tokens:,}"]], right=range(4))
         return
-    rows = [
-        [name, f"{one.precision:.2f}", f"{one.recall:.2f}", f"{one.f1:.2f}", f"{one.entities:,}"]
-        for name, one in {**score.by_kind, "all": score.entities}.items()
-    ]
-    print_table(["kind", "precision", "recall", "F1", "entities"], rows, right=range(1, 5))
+    found = score.entities
+    shares = [f"{share:.2f}" for share in (found.precision, found.recall, found.f1, *found.by_kind.values())]
+    headings = ["precision", "recall", "F1", *(f"F1 of {kind}" for kind in found.by_kind), "entities"]
+    print_table(headings, [[*shares, f"{found.entities:,}"]], right=range(len(headings)))
 
 
 EXAMPLES = (
