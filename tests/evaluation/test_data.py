@@ -169,8 +169,9 @@ def test_tokens_and_tags_in_order() -> None:
 
 
 def test_documents_and_values_in_misc(tmp_path: Path) -> None:
-    rows = ["# newdoc", "1\tAnna\t_\tX\t_\t_\t_\t_\t_\tNER=B-PER|A=1", "2\tsees\t_\tX\t_\t_\t_\t_\t_\t_", "",
-            "# sent_id = 2", "1\tBen\t_\tX\t_\t_\t_\t_\t_\tA=1", "", "# newdoc id = b", "1\t.\t_\tX\t_\t_\t_\t_\t_\t_", ""]  # fmt: skip
+    row = "{}\t{}\t_\tX\t_\t_\t_\t_\t_\t{}".format
+    first = ["# newdoc", row(1, "Anna", "NER=B-PER|A=1"), row(2, "sees", "_"), ""]
+    rows = [*first, "# sent_id = 2", row(1, "Ben", "A=1"), "", "# newdoc id = b", row(1, ".", "_"), ""]
     path = write(tmp_path, "a.conllu", "\n".join(rows))
     found = read_tagged(path, column="misc:NER")
     assert [(s.tags, s.document) for s in found] == [(("B-PER", "O"), 0), (("O",), 0), (("O",), 1)]
