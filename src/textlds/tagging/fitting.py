@@ -26,7 +26,8 @@ from textlds.tagging.tagger import Tagger
 from textlds.tagging.training import Keeper, Problem, TaggerSettings, Trained, train_network
 from textlds.vectors.recipes import RecipeLike
 
-FEW_TOKENS = 5_000  # of training; with fewer, the vectors of neighbours cost more than they tell
+# Of training; with fewer, the vectors of neighbours cost more than they tell. Entities have their clusters instead.
+FEW_TOKENS = 5_000
 _GRID: tuple[dict[str, Any], ...] = (
     {},
     {"recipe": "context"},
@@ -66,15 +67,9 @@ def fit_tagger(
     learnt, repaired = prepared(learnt, task, "sentences")
     chosen_on, _ = prepared(chosen_on, task, "dev")
     tags = TagSet.of(learnt)
-    base = _Choice(
-        recipe="context"
-        if recipe == "auto" and _tokens(learnt) < FEW_TOKENS
-        else "features"
-        if recipe == "auto"
-        else recipe,
-        lexical=lexical,
-        settings=settings or TaggerSettings(),
-    )
+    if recipe == "auto":
+        recipe = "context" if task == "entities" or _tokens(learnt) < FEW_TOKENS else "features"
+    base = _Choice(recipe, lexical, settings or TaggerSettings())
     names = {name: gazetteer_set(entries) for name, entries in gazetteers.items()}
     attempts = _Attempts(source.model, learnt, chosen_on, tags, task, names, shown, seed)
     choices = [base.changed(**change) for change in (_GRID if search == "grid" else ({},))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import zlib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -52,23 +53,20 @@ def train_files(
     from textlds.tagging.gazetteers import read_gazetteer
     from textlds.tagging.tagger import Tagger
 
+    sentences = own.read_labelled(train, format, column)
+    chosen_on = None if dev is None else own.read_labelled(dev, format, column)
+    names = dict(map(read_gazetteer, gazetteer))
     settings = {name: str(value) for name, value in options.items()}
+    inputs = {"train": sentences, "dev": chosen_on, "gazetteer": names}
     job = {
-        "model": model_checksum(Path(model)), "train": train, "dev": dev, "column": column, "format": format,
-        "gazetteer": gazetteer, "bundle": bundle, **settings,
+        "model": model_checksum(Path(model)), "column": column, "bundle": bundle, **settings,
+        **{name: zlib.crc32(repr(content).encode()) for name, content in inputs.items()},
     }  # fmt: skip
     with Work(output, job, resume=resume, force=force) as work:
         if work.finished:
             return Tagger.load(output).report
-        sentences = own.read_labelled(train, format, column)
         tagger = Tagger.train(
-            model,
-            sentences,
-            dev=None if dev is None else own.read_labelled(dev, format, column),
-            gazetteers=dict(map(read_gazetteer, gazetteer)),
-            progress=not quiet,
-            keeper=work.parts,
-            **options,
+            model, sentences, dev=chosen_on, gazetteers=names, progress=not quiet, keeper=work.parts, **options
         )
         tagger = dataclasses.replace(tagger, report={**tagger.report, "column": column})
         with work.publishing(Path(output)) as folder:
