@@ -166,15 +166,15 @@ def sentence_places(doc: Doc) -> list[list[int]]:
     """Return the places of a document's words, sentence by sentence."""
     own = doc.has_annotation("SENT_START")
     found: list[list[int]] = [[]]
-    ended = False
+    begins = ended = False  # a sentence begins here; one ends here unless it goes on in lower case
     for token in doc:
+        begins |= bool(token.is_sent_start) if own else token.is_space and "\n" in token.text
         if token.is_space:
-            ended |= not own and "\n" in token.text
             continue
-        if (own and token.is_sent_start) or (ended and not token.text[:1].islower()):
+        if begins or (ended and not token.text[:1].islower()):
             found.append([])
         found[-1].append(token.i)
-        ended = not own and token.text in (".", "!", "?", "…")
+        begins, ended = False, not own and token.text in (".", "!", "?", "…")
     return [sentence for sentence in found if sentence]
 
 
