@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 import textlds
 from benchmarks.senses import study
-from textlds.evaluation.data import read_tagged
+from textlds.corpus.reading.tagged import read_tagged
 from textlds.search import OccurrenceIndex
 from textlds.search.senses import SenseSpace
 

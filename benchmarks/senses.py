@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 import textlds
 from benchmarks.recorded import recipe_of
-from textlds.evaluation.data import Tagged, read_scws
+from textlds.corpus.reading.tagged import Tagged
+from textlds.evaluation.data import read_scws
 from textlds.search.senses import TOPIC, SenseSpace
 
 Vectors = NDArray[np.float32]

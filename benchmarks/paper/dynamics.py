@@ -20,7 +20,7 @@ import textlds
 from benchmarks.paper import settings
 from benchmarks.paper.job import Job
 from benchmarks.paper.store import Cell, Store
-from textlds.evaluation.data import read_tagged
+from textlds.corpus.reading.tagged import read_tagged
 from textlds.evaluation.features import Features
 from textlds.model.exploring import transitions
 

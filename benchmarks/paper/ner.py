@@ -21,11 +21,11 @@ from benchmarks.paper.kinds import STATE, kind_features, kind_name
 from benchmarks.paper.search import Search, Step
 from benchmarks.paper.settings import TEXTS
 from benchmarks.paper.store import Cell, Store
+from textlds.corpus.reading.tagged import Tagged, read_tagged
 from textlds.evaluation.crf import CRFSettings, train_crf
-from textlds.evaluation.data import Tagged, read_tagged
-from textlds.evaluation.entities import with_scheme
 from textlds.evaluation.features import Features, remembered, with_neighbours
 from textlds.evaluation.measures import entity_f1, randomisation_test
+from textlds.tagging.entities import with_scheme
 
 TITLE = "Named entities (Table 3)"
 NEEDS = (*TEXTS, "conll")

@@ -26,8 +26,8 @@ from benchmarks.paper.treebanks import Bank, Part, Tags, sentences
 from benchmarks.paper.work import Corpus
 from benchmarks.peers import Transformer
 from benchmarks.recorded import recipe_of
+from textlds.corpus.reading.tagged import Tagged, tags_of, tokens_of
 from textlds.evaluation.crf import CRFSettings, train_crf
-from textlds.evaluation.data import Tagged, tags_of, tokens_of
 from textlds.evaluation.features import Features, Sentences, Vectors, model_features, plain, remembered, with_neighbours
 from textlds.evaluation.local import GRID, train_local
 from textlds.evaluation.measures import accuracy, mcnemar, right

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.paper.job import Job
 from benchmarks.paper.treebanks import Bank, sentences
-from textlds.evaluation.data import Tagged
+from textlds.corpus.reading.tagged import Tagged
 from textlds.evaluation.features import Features
 from textlds.evaluation.local import train_local
 from textlds.evaluation.measures import right

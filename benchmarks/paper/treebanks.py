@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from benchmarks.paper.data import Data
+from textlds.corpus.reading.tagged import Tagged, read_tag_map, read_tagged
 from textlds.errors import ArgumentError
-from textlds.evaluation.data import Tagged, read_tag_map, read_tagged
 from textlds.evaluation.features import Features
 
 Bank = Literal["ewt", "ptb"]

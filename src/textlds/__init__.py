@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from textlds.integrations.embedder import Embedder
     from textlds.learn.settings import FitSettings
     from textlds.model.textlds import TextLDS
+    from textlds.tagging.tagger import Tagger
     from textlds.vectors.recipes import Recipe
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "FitSettings",
     "LagCounts",
     "Recipe",
+    "Tagger",
     "TextLDS",
     "TextLDSError",
     "TextSettings",
@@ -49,6 +51,7 @@ _HOME = {
     "Embedder": "textlds.integrations.embedder",
     "LagCounts": "textlds.counts.lagcounts",
     "Recipe": "textlds.vectors.recipes",
+    "Tagger": "textlds.tagging.tagger",
     "TextLDS": "textlds.model.textlds",
     "TextLDSError": "textlds.errors",
     "TextSettings": "textlds.corpus.settings",

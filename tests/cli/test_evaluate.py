@@ -10,7 +10,8 @@ import pytest
 
 from cli.runs import Run, make_lines
 from textlds import load
-from textlds.evaluation.data import read_pairs, read_scws, read_tagged
+from textlds.corpus.reading.tagged import read_tagged
+from textlds.evaluation.data import read_pairs, read_scws
 from textlds.evaluation.features import model_features
 from textlds.evaluation.similarity import evaluate_context_pairs, evaluate_pairs
 from textlds.evaluation.tagging import evaluate_tagging
@@ -53,6 +54,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_tagging(run: Run, model: Path, files: Path) -> None:
     names = [files / f"{part}.tsv" for part in ("train", "dev", "test")]
     options = ("--train", names[0], "--dev", names[1], "--test", names[2], "--seeds", 2, "--hidden", 5)
+    options = (*options, "--classifier", "local")
     sets = [read_tagged(name) for name in names]
     features = model_features(load(model), recipe="features")
     expected = evaluate_tagging(features, *sets, seeds=2, hidden=5)
@@ -72,6 +74,7 @@ def test_tagging(run: Run, model: Path, files: Path) -> None:
 
 def test_the_tags_asked_for(run: Run, model: Path, files: Path) -> None:
     options = ("evaluate", "tagging", model, "--train", files / "train.conllu", "--dev", files / "dev.conllu", "--json")
+    options = (*options, "--classifier", "local")
     names = {sentence_tag for sentence in read_tagged(files / "train.conllu") for sentence_tag in sentence.tags}
     assert json.loads(run(*options, "--quiet").stdout)["tags"] == len(names)
     by_name = run(*options, "--tags", "xpos", "--recipe", "context", "--quiet").stdout
@@ -82,8 +85,12 @@ def test_the_tags_asked_for(run: Run, model: Path, files: Path) -> None:
 
 def test_tagging_by_the_crf(run: Run, model: Path, files: Path) -> None:
     pytest.importorskip("pycrfsuite")
-    options = ("--train", files / "train.tsv", "--dev", files / "dev.tsv", "--classifier", "crf", "--recipe", "context")
-    result = run("evaluate", "tagging", model, *options)
+    options = ("--train", files / "train.tsv", "--dev", files / "dev.tsv", "--recipe", "context")
+    by_tagger = run("evaluate", "tagging", model, *options)
+    result = run("evaluate", "tagging", model, *options, "--classifier", "crf")
+    assert [line.split()[:2] for line in by_tagger.stdout.splitlines()] == [
+        line.split()[:2] for line in result.stdout.splitlines()
+    ]
     assert [line.split()[0] for line in result.stdout.splitlines()] == ["tagger", "words", "words"]
     assert "tokens are right only with the vectors" in result.stderr
 
@@ -91,6 +98,12 @@ def test_tagging_by_the_crf(run: Run, model: Path, files: Path) -> None:
 def test_ner(run: Run, model: Path, files: Path) -> None:
     pytest.importorskip("pycrfsuite")
     options = ("--train", files / "train.ner", "--dev", files / "dev.ner", "--test", files / "test.ner")
+    by_tagger = json.loads(run("evaluate", "ner", model, *options, "--rounds", 50, "--json", "--quiet").stdout)
+    assert [(row["tagger"], row["part"]) for row in by_tagger["rows"]][:2] == [
+        ("words", "dev"),
+        ("words + vectors", "dev"),
+    ]
+    options = (*options, "--classifier", "crf")
     result = run("evaluate", "ner", model, *options, "--rounds", 50)
     lines = result.stdout.splitlines()
     assert lines[0].split() == ["tagger", "set", "precision", "recall", "F1", "entities"]
@@ -152,6 +165,7 @@ def test_mistakes_are_told(
 
 def test_quiet_before_the_command_reaches_the_group(run: Run, model: Path, files: Path) -> None:
     options = ("evaluate", "tagging", model, "--train", files / "train.tsv", "--dev", files / "dev.tsv")
+    options = (*options, "--classifier", "local")
     assert "Classifier" in run(*options).stderr
     assert run("--quiet", *options).stderr == ""
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from evaluation.worlds import looked_up, secret_world, tagged_sentences
+from textlds.corpus.reading.tagged import Tagged
 from textlds.errors import ArgumentError, MissingExtraError
 from textlds.evaluation.crf import CRFSettings, choose_crf, lexical_attributes, train_crf
-from textlds.evaluation.data import Tagged
 from textlds.evaluation.measures import right
 
 pycrfsuite = pytest.importorskip("pycrfsuite")

@@ -7,20 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from textlds.corpus.reading.tagged import Tagged, read_tag_map, read_tagged, tags_of, tokens_of
 from textlds.errors import ArgumentError, CorpusError, CorpusNotFoundError, EncodingError
-from textlds.evaluation.data import (
-    ContextPair,
-    Pair,
-    Place,
-    Tagged,
-    is_scws,
-    read_pairs,
-    read_scws,
-    read_tag_map,
-    read_tagged,
-    tags_of,
-    tokens_of,
-)
+from textlds.evaluation.data import ContextPair, Pair, Place, is_scws, read_pairs, read_scws
 
 CONLLU = """\
 # sent_id = 1
@@ -66,9 +55,9 @@ def test_conllu_skips_comments_ranges_and_empty_nodes(tmp_path: Path) -> None:
     assert read_tagged(path, column="deprel")[1].tags == ("root",)
 
 
-def test_conll_takes_the_last_column_and_skips_documents(tmp_path: Path) -> None:
+def test_conll_takes_the_last_column_and_numbers_documents(tmp_path: Path) -> None:
     path = write(tmp_path, "eng.train", CONLL)
-    assert read_tagged(path) == [Tagged(("U.N.", "official"), ("I-ORG", "O")), Tagged(("#",), ("O",))]
+    assert read_tagged(path) == [Tagged(("U.N.", "official"), ("I-ORG", "O"), 0), Tagged(("#",), ("O",), 1)]
     assert read_tagged(path, column=2)[0].tags == ("NNP", "NN")
     assert read_tagged(path, column="last") == read_tagged(path)
 
@@ -177,3 +166,19 @@ def test_tokens_and_tags_in_order() -> None:
     sentences = [Tagged(("a", "b"), ("X", "Y")), Tagged(("c",), ("Z",))]
     assert list(tokens_of(sentences)) == ["a", "b", "c"]
     assert list(tags_of(sentences)) == ["X", "Y", "Z"]
+
+
+def test_documents_and_values_in_misc(tmp_path: Path) -> None:
+    row = "{}\t{}\t_\tX\t_\t_\t_\t_\t_\t{}".format
+    first = ["# newdoc", row(1, "Anna", "NER=B-PER|A=1"), row(2, "sees", "_"), ""]
+    rows = [*first, "# sent_id = 2", row(1, "Ben", "A=1"), "", "# newdoc id = b", row(1, ".", "_"), ""]
+    path = write(tmp_path, "a.conllu", "\n".join(rows))
+    found = read_tagged(path, column="misc:NER")
+    assert [(s.tags, s.document) for s in found] == [(("B-PER", "O"), 0), (("O",), 0), (("O",), 1)]
+    assert read_tagged(write(tmp_path, "b.conllu", "\n".join(rows[1:])), column="upos")[0].document == 0
+
+
+def test_an_empty_column_names_the_others(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.conllu", "1\ta\t_\tNOUN\t_\t_\t_\t_\t_\t_\n")
+    with pytest.raises(CorpusError, match=r"those with something in them are id, form, upos\."):
+        read_tagged(path, column="xpos")

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from textlds.corpus.reading.tagged import Tagged
 from textlds.errors import ArgumentError
-from textlds.evaluation.data import Tagged
-from textlds.evaluation.entities import Entity, check_entity_tags, convert_tags, entities, with_scheme
+from textlds.tagging.entities import Entity, check_entity_tags, convert_tags, entities, with_scheme
 
 TAGS = st.lists(st.sampled_from(["O", *(f"{p}-{k}" for p in "BIES" for k in ("PER", "LOC"))]), max_size=12)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from evaluation.worlds import one_hot, tagged_sentences
+from textlds.corpus.reading.tagged import Tagged, tokens_of
 from textlds.errors import ArgumentError
-from textlds.evaluation.data import Tagged, tokens_of
 from textlds.evaluation.local import MajorityTags, train_local
 from textlds.evaluation.measures import accuracy
 from textlds.evaluation.network import NetworkSettings

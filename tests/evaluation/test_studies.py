@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import numpy as np
 import pytest
 
 from evaluation.worlds import looked_up, one_hot, secret_world, tagged_sentences
-from textlds.errors import ArgumentError, MissingExtraError
+from textlds.corpus.reading.tagged import Tagged
+from textlds.errors import ArgumentError
 from textlds.evaluation.crf import CRFSettings
-from textlds.evaluation.data import ContextPair, Pair, Place, Tagged
-from textlds.evaluation.measures import entity_f1
+from textlds.evaluation.data import ContextPair, Pair, Place
 from textlds.evaluation.ner import evaluate_ner
 from textlds.evaluation.similarity import evaluate_context_pairs, evaluate_pairs
 from textlds.evaluation.tagging import crf_grid, evaluate_tagging, without_vectors
@@ -81,7 +80,6 @@ def test_wrong_classifiers_are_refused(sets) -> None:
 
 def test_ner_says_what_vectors_add() -> None:
     pytest.importorskip("pycrfsuite")
-    pytest.importorskip("seqeval")
     kinds = ("B-PER", "B-LOC")
     worlds = [secret_world(n, seed=seed, names=kinds) for n, seed in ((150, 0), (60, 1), (60, 2))]
     features = looked_up(*(rows for _, rows in worlds))
@@ -131,11 +129,3 @@ def test_pairs_in_context_take_the_vector_at_the_place() -> None:
     ]
     assert evaluate_context_pairs(word_vectors, pairs).rho == pytest.approx(1)
     assert evaluate_context_pairs(word_vectors, pairs).found == 3
-
-
-def test_f1_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "seqeval.metrics", None)
-    with pytest.raises(MissingExtraError, match=r"textlds\[evaluate\]"):
-        entity_f1([("O",)], [("B-PER",)])
-    with pytest.raises(MissingExtraError, match=r"textlds\[evaluate\]"):  # before anything is learnt
-        evaluate_ner(static, [], [])

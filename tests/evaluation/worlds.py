@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from textlds.evaluation.data import Tagged
+from textlds.corpus.reading.tagged import Tagged
 
 _NOUNS = ("cat", "dog", "house", "river", "tree", "boat")
 _VERBS = ("sees", "likes", "finds", "takes")

@@ -30,6 +30,7 @@ from textlds.cli.output import (
 _PANELS = {
     "Make a model": ("train", "count", "fit", "calibrate"),
     "Use a model": ("embed", "similar", "score", "dynamics", "plot", "export", "pack", "evaluate"),
+    "Tag text": ("tagger",),
     "Search in context": ("index", "find"),
     "Counts as data": ("merge", "subtract", "prune"),
     "Look around": ("demo", "info", "models"),

@@ -48,6 +48,11 @@ class TokenSequence(Sequence[str]):
         self._text, self._spans = text, spans
 
     @property
+    def data(self) -> bytes:
+        """The text in UTF-8, or that of all texts that were encoded together."""
+        return self._text
+
+    @property
     def spans(self) -> Ints:
         """Where tokens begin and end, (n, 2), in the bytes of a text that :meth:`Encoder.encode` was given alone."""
         return self._spans

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from textlds.corpus.reading.tagged import Tagged
 from textlds.errors import ArgumentError, MissingExtraError
-from textlds.evaluation.data import Tagged
 from textlds.evaluation.features import Features, Vectors, remembered
 from textlds.progress import ProgressOption, resolve
 

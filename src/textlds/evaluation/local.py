@@ -16,8 +16,8 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from textlds.corpus.reading.tagged import Tagged, tags_of, tokens_of
 from textlds.errors import ArgumentError
-from textlds.evaluation.data import Tagged, tags_of, tokens_of
 from textlds.evaluation.features import Features, Vectors
 from textlds.evaluation.measures import Bools
 from textlds.evaluation.network import Network, NetworkSettings, train_network

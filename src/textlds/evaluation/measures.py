@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from textlds.errors import ArgumentError, MissingExtraError
-from textlds.evaluation.entities import entities
+from textlds.errors import ArgumentError
+from textlds.tagging.entities import entities
 
 Tags = Sequence[Sequence[str]]
 Bools = NDArray[np.bool_]
@@ -117,31 +117,22 @@ def mcnemar(first: Bools, second: Bools) -> McNemar:
 
 
 def entity_f1(gold: Tags, predicted: Tags) -> EntityF1:
-    """Return precision, recall and F1 of entities whose limits and kind are exactly right (as conlleval; by seqeval).
+    """Return precision, recall and F1 of entities whose limits and kind are exactly right, as conlleval does.
 
     Args:
-        gold: The right tags of every sentence, IOB2.
-        predicted: The tags to judge, IOB2.
+        gold: The right tags of every sentence, in any scheme of entity tags.
+        predicted: The tags to judge.
     """
-    report_of = require_seqeval()
-    if not any(tag != "O" for tags in (*gold, *predicted) for tag in tags):
-        return EntityF1(0.0, 0.0, 0.0, {}, 0)
-    report = report_of(
-        [list(tags) for tags in gold], [list(tags) for tags in predicted], output_dict=True, zero_division=0
-    )
-    total = report["micro avg"]
-    kinds = {name: 100 * float(row["f1-score"]) for name, row in report.items() if not name.endswith(" avg")}
-    precision, recall, f1 = (100 * float(total[name]) for name in ("precision", "recall", "f1-score"))
-    return EntityF1(precision, recall, f1, kinds, int(total["support"]))
+    there, found = ({(n, *one) for n, tags in enumerate(some) for one in entities(tags)} for some in (gold, predicted))
+    both = len(there & found)
+    kinds = {kind: _f1_of(there, found, kind) for kind in sorted({one[-1] for one in there | found})}
+    f1 = 200 * both / max(len(there) + len(found), 1)
+    return EntityF1(100 * both / max(len(found), 1), 100 * both / max(len(there), 1), f1, kinds, len(there))
 
 
-def require_seqeval() -> Any:
-    """Return what F1 is computed by, or raise MissingExtraError; to be asked before hours of training."""
-    try:
-        from seqeval.metrics import classification_report
-    except ImportError as error:
-        raise MissingExtraError("the F1 of entities", "evaluate") from error
-    return classification_report
+def _f1_of(gold: set[Any], predicted: set[Any], kind: str) -> float:
+    own, other = ({entity for entity in some if entity[-1] == kind} for some in (gold, predicted))
+    return 200 * len(own & other) / (len(own) + len(other))
 
 
 def randomisation_test(gold: Tags, first: Tags, second: Tags, *, rounds: int = 10_000, seed: int = 0) -> Randomisation:

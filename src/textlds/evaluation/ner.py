@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from textlds.corpus.reading.tagged import Tagged
 from textlds.evaluation.crf import ChosenCRF, CRFTagger, Tags, choose_crf
-from textlds.evaluation.data import Tagged
-from textlds.evaluation.entities import check_entity_tags, convert_tags, with_scheme
 from textlds.evaluation.features import Features
-from textlds.evaluation.measures import EntityF1, Randomisation, entity_f1, randomisation_test, require_seqeval
+from textlds.evaluation.measures import EntityF1, Randomisation, entity_f1, randomisation_test
 from textlds.evaluation.tagging import Search, crf_grid, without_vectors
 from textlds.progress import ProgressOption, resolve
+from textlds.tagging.entities import check_entity_tags, convert_tags, with_scheme
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,6 @@ def evaluate_ner(
         rounds: Of the randomisation test.
         progress: Whether to show how far it is.
     """
-    require_seqeval()
     parts = {"dev": dev} if test is None else {"dev": dev, "test": test}
     for name, sentences in {"train": train, **parts}.items():
         check_entity_tags(sentences, name)

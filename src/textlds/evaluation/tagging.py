@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from textlds.corpus.reading.tagged import Tagged, tokens_of
 from textlds.errors import check_choice
 from textlds.evaluation.crf import GRID as CRF_GRID
 from textlds.evaluation.crf import ChosenCRF, CRFSettings, Tags, choose_crf
-from textlds.evaluation.data import Tagged, tokens_of
 from textlds.evaluation.features import Features, remembered
 from textlds.evaluation.local import train_local
 from textlds.evaluation.measures import Accuracy, McNemar, accuracy, mcnemar, right

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, cast, get_args
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from textlds.errors import ArgumentError, MissingExtraError, check_choice
 from textlds.linalg.types import Array
 from textlds.model.loading import ModelLike, open_model
 from textlds.model.textlds import Text
+from textlds.tagging.classifier import ChainClassifier
 from textlds.vectors.pooling import Pooling, check_pooling
 from textlds.vectors.recipes import RecipeLike
 
@@ -168,15 +169,18 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
     (To scikit-learn it is no classifier: those have one label per sample, and lists of labels are refused for them.)
 
     Args:
-        estimator: A classifier of rows, such as ``LogisticRegression()``.
+        estimator: A classifier of rows, such as ``LogisticRegression()``; None for the network of
+            :class:`textlds.Tagger`, which learns which labels follow which.
+        seed: Of that network.
 
     Attributes:
         estimator_: The fitted classifier.
         classes_: The labels it knows.
     """
 
-    def __init__(self, estimator: Any) -> None:
+    def __init__(self, estimator: Any = None, *, seed: int = 0) -> None:
         self.estimator = estimator
+        self.seed = seed
 
     def fit(self, X: Sequence[Any], y: Sequence[Sequence[Any]]) -> Self:
         """Fit to matrices of tokens and their labels.
@@ -193,7 +197,10 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
                 raise ArgumentError(f"text {number} has {len(matrix)} tokens and {len(of_text)} labels.")
         if not any(labels):
             raise ArgumentError("no text has a token; a classifier needs some.")
-        self.estimator_ = clone(self.estimator).fit(np.concatenate(matrices), list(itertools.chain(*labels)))
+        if self.estimator is None:
+            self.estimator_: Any = ChainClassifier(seed=self.seed).fit(matrices, labels)
+        else:
+            self.estimator_ = clone(self.estimator).fit(np.concatenate(matrices), list(itertools.chain(*labels)))
         self.classes_ = self.estimator_.classes_
         return self
 
@@ -220,6 +227,8 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn is u
         check_is_fitted(self)
         matrices = _matrices(X)
         ends = np.cumsum([len(matrix) for matrix in matrices])
+        if isinstance(self.estimator_, ChainClassifier):
+            return cast(list[Array], getattr(self.estimator_, method)(matrices))
         if not len(ends) or not ends[-1]:
             shape = (0,) if method == "predict" else (0, len(self.classes_))
             return [np.empty(shape, self.classes_.dtype if method == "predict" else np.float64) for _ in matrices]

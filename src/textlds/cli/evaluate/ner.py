@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -22,23 +22,30 @@ def command(
     ] = "last",
     format: own.Format = "auto",
     recipe: opt.Recipe = "features",
+    classifier: Annotated[
+        Literal["tagger", "crf"],
+        typer.Option(help="tagger: that of textlds tagger; crf: a CRF. Either on words without vectors and with them."),
+    ] = "tagger",
     search: own.Search = "none",
     rounds: Annotated[int, typer.Option(min=1, help="Of the randomisation test.")] = 10_000,
     threads: opt.Threads = None,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Learn to find named entities by a CRF on words, without the model's vectors and with them.
+    """Learn to find named entities from words, without the model's vectors and with them.
 
     Precision, recall and F1, in per cent, of entities whose limits and kind are exactly right.
     """
     from textlds.evaluation.ner import evaluate_ner
+    from textlds.evaluation.taggers import compare_taggers
 
-    features = own.open_features(model, recipe, threads)
     sets = own.read_parts({"train": train, "dev": dev, "test": test}, format=format, column=own.column_of(tags))
-    result = evaluate_ner(
-        features, sets["train"], sets["dev"], sets.get("test"), search=search, rounds=rounds, progress=not quiet
-    )
+    parts = sets["train"], sets["dev"], sets.get("test")
+    if classifier == "tagger":
+        result: Any = compare_taggers(model, *parts, task="entities", recipe=recipe, rounds=rounds, progress=not quiet)
+    else:
+        features = own.open_features(model, recipe, threads)
+        result = evaluate_ner(features, *parts, search=search, rounds=rounds, progress=not quiet)
     if as_json:
         print_json({"recipe": recipe, **result.to_json()})
         return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 if TYPE_CHECKING:
-    from textlds.evaluation.data import Tagged
+    from textlds.corpus.reading.tagged import Tagged
     from textlds.evaluation.features import Features
 
 Train = Annotated[str, typer.Option(metavar="FILE", help="Tagged sentences to learn from.", show_default=False)]
@@ -28,7 +28,7 @@ Search = Annotated[
 
 def read_parts(files: dict[str, str | None], **options: Any) -> dict[str, list[Tagged]]:
     """Read the tagged files that were given."""
-    from textlds.evaluation.data import read_tagged
+    from textlds.corpus.reading.tagged import read_tagged
 
     return {name: read_tagged(path, **options) for name, path in files.items() if path is not None}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -34,13 +34,13 @@ def command(
     format: own.Format = "auto",
     recipe: opt.Recipe = "features",
     classifier: Annotated[
-        Literal["local", "crf"],
+        Literal["tagger", "local", "crf"],
         typer.Option(
-            help="local: a small network that sees one vector at a time; crf: a tagger that sees the words, without "
-            "the vectors and with them."
+            help="tagger: that of textlds tagger, on words without the vectors and with them; crf: a CRF, likewise; "
+            "local: the paper's small network, which sees one vector at a time."
         ),
-    ] = "local",
-    hidden: Annotated[int, typer.Option(min=1, help="Hidden units of the network.")] = 25,
+    ] = "tagger",
+    hidden: Annotated[int, typer.Option(min=1, help="Hidden units of the paper's network.")] = 25,
     seeds: Annotated[int, typer.Option(min=1, help="How many networks.")] = 1,
     search: own.Search = "none",
     threads: opt.Threads = None,
@@ -51,17 +51,22 @@ def command(
 
     Known words are those of --train. Everything is chosen on --dev; figures there are a little too good.
     """
-    from textlds.evaluation.data import read_tag_map
+    from textlds.corpus.reading.tagged import read_tag_map
+    from textlds.evaluation.taggers import compare_taggers
     from textlds.evaluation.tagging import evaluate_tagging
 
-    features = own.open_features(model, recipe, threads)
     mapped = read_tag_map(tag_map) if tag_map is not None else None
     files = {"train": train, "dev": dev, "test": test}
     sets = own.read_parts(files, format=format, column=own.column_of(tags), tag_map=mapped)
-    result = evaluate_tagging(
-        features, sets["train"], sets["dev"], sets.get("test"),
-        classifier=classifier, seeds=seeds, hidden=hidden, search=search, progress=not quiet,
-    )  # fmt: skip
+    if classifier == "tagger":
+        result: Any = compare_taggers(
+            model, sets["train"], sets["dev"], sets.get("test"), recipe=recipe, seeds=seeds, progress=not quiet
+        )
+    else:
+        result = evaluate_tagging(
+            own.open_features(model, recipe, threads), sets["train"], sets["dev"], sets.get("test"),
+            classifier=classifier, seeds=seeds, hidden=hidden, search=search, progress=not quiet,
+        )  # fmt: skip
     if as_json:
         print_json({"recipe": recipe, "classifier": classifier, **result.to_json()})
         return

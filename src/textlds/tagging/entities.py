@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple, get_args
 
+from textlds.corpus.reading.tagged import Tagged
 from textlds.errors import ArgumentError, check_choice
-from textlds.evaluation.data import Tagged
 
 Scheme = Literal["iob1", "iob2", "bioes"]
 

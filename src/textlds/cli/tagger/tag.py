@@ -1,0 +1,136 @@
+"""``textlds tagger tag``: tags for every token of a text."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from textlds.cli import options as opt
+from textlds.cli.output import print_json, say
+from textlds.cli.tagger import options as own
+from textlds.cli.texts import open_texts, read_texts
+
+
+def tag_files(
+    tagger: Path,
+    files: list[str],
+    output: Path | None,
+    *,
+    to: str,
+    input: str,
+    model: Path | None = None,
+    min_confidence: float = 0.0,
+    threads: int | None = None,
+    force: bool = False,
+    quiet: bool = False,
+) -> dict[str, Any]:
+    """Tag files, or standard input, into a file or to standard output.
+
+    Args:
+        tagger: The tagger folder.
+        files: What to read; empty for standard input.
+        output: A .conllu, .jsonl, .tsv or .parquet file, or None for standard output.
+        to: The format there.
+        input: ``"text"``, ``"tokens"``, ``"conllu"``, or ``"auto"``: what the name of a file says.
+        model: Where the tagger's model is, if it was moved.
+        min_confidence: See :meth:`Tagger.tag`.
+        threads: How many.
+        force: Overwrite the output.
+        quiet: Show no progress.
+
+    Returns:
+        How much was done: sentences, tokens and seconds.
+    """
+    from textlds.progress import resolve
+    from textlds.storage.folders import check_output, new_file
+    from textlds.tagging.reading import read_documents
+    from textlds.tagging.tagger import Tagger
+    from textlds.tagging.writing import format_of, sentence_writer
+
+    if output is not None:
+        check_output(output, force=force)
+    kind = to if output is None else format_of(output)
+    opened = Tagger.load(tagger, model=model)
+
+    def texts() -> Any:
+        for name in files or ["-"]:
+            if input in ("conllu", "tokens") or (input == "auto" and ".conllu" in Path(name).name):
+                yield from read_documents(name, tokens=input == "tokens")
+            else:
+                sources = open_texts([name], text_column="text", encoding_errors="strict", quiet=quiet)
+                yield from (text.content for text in read_texts(sources))
+
+    sentences = tokens = 0
+    began = time.perf_counter()
+    with contextlib.ExitStack() as stack:
+        file = sys.stdout.buffer if output is None else stack.enter_context(new_file(output, force=force))
+        task = stack.enter_context(resolve(not quiet).task("Tag", None, "sentences"))
+        with sentence_writer(file, kind, opened.task, opened.report.get("column")) as write:
+            for sentence in opened.tag(texts(), min_confidence=min_confidence, threads=threads):
+                write(sentence)
+                sentences, tokens = sentences + 1, tokens + len(sentence)
+                if sentences % 1000 == 0:
+                    task.advance(1000, f"{tokens / (time.perf_counter() - began):,.0f} tokens/s")
+        task.advance(sentences % 1000, f"{tokens / max(time.perf_counter() - began, 1e-9):,.0f} tokens/s")
+    return {"sentences": sentences, "tokens": tokens, "seconds": time.perf_counter() - began}
+
+
+def command(
+    tagger: own.Tagger,
+    files: opt.TextFiles = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="A file that ends in .conllu, .jsonl, .tsv or .parquet.",
+            show_default="standard output",
+        ),
+    ] = None,
+    to: Annotated[Literal["conllu", "jsonl", "tsv"], typer.Option(help="The format on standard output.")] = "conllu",
+    input: Annotated[
+        Literal["auto", "text", "tokens", "conllu"],
+        typer.Option(
+            "--input",
+            help="What the files hold: raw text, one paragraph per line; tokens, one sentence per line with spaces "
+            "between them; or CoNLL-U. auto: CoNLL-U if the name says so, otherwise text.",
+        ),
+    ] = "auto",
+    min_confidence: Annotated[
+        float, typer.Option(min=0, max=1, help="Leave out tags and entities that are less sure.")
+    ] = 0.0,
+    model: own.Model = None,
+    threads: opt.Threads = None,
+    force: opt.Force = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Tag every token of a text, or find its entities.
+
+    Entities are written in IOB2: in CoNLL-U as NER=B-PER in the column MISC, in JSON with their characters too.
+    """
+    done = tag_files(
+        tagger, files or [], output, to=to, input=input, model=model, min_confidence=min_confidence,
+        threads=threads, force=force, quiet=quiet or output is None,
+    )  # fmt: skip
+    if output is not None:
+        if as_json:
+            print_json({"output": str(output), **done})
+        rate = done["tokens"] / max(done["seconds"], 1e-9)
+        say(
+            f"Wrote {output}: {done['tokens']:,} tokens of {done['sentences']:,} sentences, {rate:,.0f} tokens/s.",
+            quiet=quiet,
+        )
+
+
+EXAMPLES = (
+    "textlds tagger tag tagger book.txt -o tagged.conllu",
+    ("echo 'The bank raised rates.' | textlds tagger tag tagger --to tsv", "to standard output"),
+    ("textlds tagger tag names *.txt.gz -o names.jsonl --min-confidence 0.8", "entities that it is sure of"),
+)

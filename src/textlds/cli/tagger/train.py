@@ -1,0 +1,156 @@
+"""``textlds tagger train``: a tagger from labelled sentences."""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from textlds.cli import options as opt
+from textlds.cli.output import print_json, say
+from textlds.cli.tagger import options as own
+
+
+def train_files(
+    model: Path,
+    train: str,
+    dev: str | None,
+    output: Path,
+    *,
+    column: str | None,
+    format: str,
+    gazetteer: list[str],
+    options: dict[str, Any],
+    bundle: bool,
+    resume: bool,
+    force: bool,
+    quiet: bool,
+) -> dict[str, Any]:
+    """Train a tagger from files and write it.
+
+    Args:
+        model: The model folder.
+        train: Labelled sentences.
+        dev: Others, to choose on, or None.
+        output: The folder to be made.
+        column: Of the tags.
+        format: Of the files.
+        gazetteer: Files of names.
+        options: Other arguments of :meth:`Tagger.train`.
+        bundle: Whether the folder holds the model too.
+        resume: Go on with interrupted work.
+        force: Overwrite the output, and throw away unfinished work.
+        quiet: Show no progress.
+
+    Returns:
+        The tagger's report.
+    """
+    from textlds.storage.work import Work
+    from textlds.tagging.files import fill_folder, model_checksum
+    from textlds.tagging.gazetteers import read_gazetteer
+    from textlds.tagging.tagger import Tagger
+
+    sentences = own.read_labelled(train, format, column)
+    chosen_on = None if dev is None else own.read_labelled(dev, format, column)
+    names = dict(map(read_gazetteer, gazetteer))
+    settings = {name: str(value) for name, value in options.items()}
+    inputs = {"train": sentences, "dev": chosen_on, "gazetteer": names}
+    job = {
+        "model": model_checksum(Path(model)), "column": column, "bundle": bundle, **settings,
+        **{name: zlib.crc32(repr(content).encode()) for name, content in inputs.items()},
+    }  # fmt: skip
+    with Work(output, job, resume=resume, force=force) as work:
+        if work.finished:
+            return Tagger.load(output).report
+        tagger = Tagger.train(
+            model, sentences, dev=chosen_on, gazetteers=names, progress=not quiet, keeper=work.parts, **options
+        )
+        tagger = dataclasses.replace(tagger, report={**tagger.report, "column": column})
+        with work.publishing(Path(output)) as folder:
+            fill_folder(tagger, folder, Path(output), bundle=bundle)
+    return tagger.report
+
+
+def command(
+    model: opt.Model,
+    train: Annotated[str, typer.Option(metavar="FILE", help="Labelled sentences to learn from.", show_default=False)],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="The tagger folder to write.", show_default=False)
+    ],
+    dev: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Others, to choose on.", show_default="a tenth of the sentences"),
+    ] = None,
+    column: own.Column = None,
+    entities: Annotated[
+        bool, typer.Option("--entities", help="The tags are those of entities: IOB1, IOB2 or BIOES.")
+    ] = False,
+    format: own.Format = "auto",
+    recipe: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|none|NAME",
+            help="Of the vectors, as for textlds embed; auto: by the number of labels; none: words alone, a baseline.",
+        ),
+    ] = "auto",
+    lexical: Annotated[
+        bool, typer.Option(help="Whether the network sees words, affixes and shapes beside the vectors.")
+    ] = True,
+    gazetteer: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Names, one per line; may be given several times.", show_default=False),
+    ] = None,
+    hidden: Annotated[int | None, typer.Option(min=1, help="Hidden units.", show_default="128")] = None,
+    dropout: Annotated[
+        float | None, typer.Option(min=0, max=0.99, help="Share of hidden units left out.", show_default="0.4")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="At most.", show_default="12")] = None,
+    search: Annotated[
+        Literal["none", "grid"],
+        typer.Option(help="grid: choose recipe, sizes and dropout on the development set; 8 times the time."),
+    ] = "none",
+    bundle: Annotated[bool, typer.Option("--bundle", help="Put the model into the folder too.")] = False,
+    seed: opt.Seed = 0,
+    threads: opt.Threads = None,
+    resume: opt.Resume = False,
+    force: opt.Force = False,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Train a tagger on labelled sentences: any tags of tokens, or entities.
+
+    The network sees the model's vectors and hashed features of words; training takes minutes on one core. Without
+    --dev a tenth of the sentences is set aside to choose on.
+    """
+    from textlds.tagging.training import TaggerSettings
+
+    task: Literal["tags", "entities"] = "entities" if entities else "tags"
+    given: dict[str, Any] = {"hidden": hidden, "dropout": dropout, "rounds": rounds}
+    settings = TaggerSettings(**{name: value for name, value in given.items() if value is not None})
+    options = {
+        "task": task, "recipe": None if recipe == "none" else recipe, "lexical": lexical, "settings": settings,
+        "search": search, "seed": seed,
+    }  # fmt: skip
+    report = train_files(
+        model, train, dev, output, column=column, format=format, gazetteer=gazetteer or [], options=options,
+        bundle=bundle, resume=resume, force=force, quiet=quiet,
+    )  # fmt: skip
+    if as_json:
+        print_json({"output": str(output), **report})
+    if report["repaired"]:
+        say(f"{report['repaired']:,} entity tags continued nothing and were read as beginnings.", quiet=quiet)
+    if report["unseen_dev_tags"]:
+        say(f"Tags of the development set that training lacks: {', '.join(report['unseen_dev_tags'])}.", quiet=quiet)
+    where = "on a tenth of the sentences, which was set aside" if dev is None else "on the development set"
+    measure = "F1" if entities else "of the tags right"
+    say(f"Wrote {output}: {report['dev']:.2f} % {measure} {where}.", quiet=quiet)
+
+
+EXAMPLES = (
+    "textlds tagger train model --train train.conllu --dev dev.conllu --output tagger",
+    ("textlds tagger train model --train train.conllu --column xpos -o tagger", "another column"),
+    ("textlds tagger train model --train eng.train --dev eng.testa --entities -o names", "entities"),
+)

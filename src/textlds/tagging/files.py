@@ -1,0 +1,189 @@
+"""A tagger as a folder: config.json, tagger.safetensors, words.json; the folder ``model`` in it if it is bundled.
+
+The model is known by the sum of its files' sums, so that a tagger is never read with another model than its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from textlds._version import __version__
+from textlds.errors import REMEDY, ArgumentError, FormatError
+from textlds.linalg.types import Array
+from textlds.model.loading import ModelLike, open_model
+from textlds.model.textlds import TextLDS
+from textlds.storage.arrays import read_arrays, write_arrays
+from textlds.storage.folders import new_folder, read_config, read_json, write_config, write_json
+from textlds.tagging.features import BUCKETS
+from textlds.tagging.inputs import Design
+from textlds.tagging.labels import TASKS
+from textlds.tagging.network import Weights
+from textlds.vectors.recipes import resolve_recipe
+
+if TYPE_CHECKING:
+    from textlds.tagging.tagger import Tagger
+
+KIND, ARRAYS, WORDS, BUNDLED = "tagger", "tagger.safetensors", "words.json", "model"
+
+
+@dataclasses.dataclass(eq=False)
+class ModelSource:
+    """The model of a tagger: an object, or a folder that is read when it is first needed.
+
+    Attributes:
+        path: Its folder, if it has one.
+        checksum: Of its files, if they are known.
+    """
+
+    path: Path | None
+    checksum: str | None
+    _model: TextLDS | None = None
+
+    @classmethod
+    def of(cls, model: ModelLike) -> ModelSource:
+        """Return the source of a model that was given."""
+        if isinstance(model, TextLDS):
+            return cls(None, None, model)
+        path = Path(os.path.abspath(model))
+        return cls(path, model_checksum(path))
+
+    @property
+    def model(self) -> TextLDS:
+        """The model."""
+        if self._model is None:
+            assert self.path is not None
+            self._model = open_model(self.path)
+        return self._model
+
+
+def model_checksum(path: Path) -> str:
+    """Return what tells a model from all others: the SHA-256 of the sums of its arrays and of its vocabulary."""
+    files = read_config(path, kind="model", check="sizes")["files"]
+    sums = {name: facts["sha256"] for name, facts in files.items() if name in ("model.safetensors", "vocabulary.json")}
+    return hashlib.sha256(json.dumps(sums, sort_keys=True).encode()).hexdigest()
+
+
+def write_tagger(tagger: Tagger, path: str | os.PathLike[str], *, bundle: bool | None, force: bool) -> None:
+    """Write a tagger to a folder; see :meth:`Tagger.save`."""
+    source = tagger.source
+    if bundle is None:
+        bundle = source.path is None
+    if not bundle and source.path is None:
+        raise ArgumentError(
+            "the model of this tagger is in no folder that could be named. Bundle it (bundle=True), or save it and "
+            "train with its path."
+        )
+    with new_folder(path, force=force) as folder:
+        fill_folder(tagger, folder, Path(path), bundle=bundle)
+
+
+def fill_folder(tagger: Tagger, folder: Path, target: Path, *, bundle: bool) -> None:
+    """Write the files of a tagger into an empty folder that is to become ``target``."""
+    weights, design = tagger.weights, tagger.design
+    arrays: dict[str, Array] = {f.name: getattr(weights, f.name) for f in dataclasses.fields(Weights)}
+    used = np.flatnonzero(weights.features.any(axis=1)) if len(weights.features) else np.empty(0, np.int64)
+    arrays |= {"features": weights.features[used], "buckets": used.astype(np.int32), "clusters": design.clusters}
+    arrays["transitions"] = np.maximum(
+        weights.transitions, np.float32(-1e30)
+    )  # −inf is no JSON, nor everywhere a number
+    write_arrays(folder / ARRAYS, arrays)
+    gazetteers = {name: sorted(map(list, names)) for name, names in design.gazetteers.items()}
+    write_json(folder / WORDS, {"known": sorted(tagger.known), "gazetteers": gazetteers}, indent=None)
+    if bundle:
+        tagger.model.save(folder / BUNDLED)
+        model = {"path": BUNDLED, "absolute": None, "checksum": model_checksum(folder / BUNDLED)}
+    else:
+        assert tagger.source.path is not None
+        near = os.path.relpath(tagger.source.path, os.path.abspath(target))
+        model = {"path": near, "absolute": str(tagger.source.path), "checksum": tagger.source.checksum}
+    content = {
+        "textlds_version": __version__,
+        "task": tagger.task,
+        "tags": list(tagger.names),
+        "recipe": None if design.recipe is None else str(design.recipe),
+        "lexical": design.lexical,
+        "memory": design.memory,
+        "templates": design.templates,
+        "temperature": tagger.temperature,
+        "model": model,
+        "report": tagger.report,
+    }
+    write_config(folder, kind=KIND, content=content)
+
+
+def read_tagger(path: str | os.PathLike[str], model: ModelLike | None) -> dict[str, Any]:
+    """Read a tagger from a folder, as arguments of :class:`Tagger`."""
+    folder = Path(path)
+    config = read_config(folder, kind=KIND)
+    try:
+        return _checked(folder, config, model)
+    except (KeyError, TypeError, AttributeError, IndexError, ArgumentError) as error:
+        raise FormatError(
+            f"{folder} does not hold a tagger that this textlds can read ({error!r}). {REMEDY}"
+        ) from error
+
+
+def _checked(folder: Path, config: dict[str, Any], model: ModelLike | None) -> dict[str, Any]:
+    arrays = {name: np.array(array) for name, array in read_arrays(folder / ARRAYS).items()}
+    words = read_json(folder / WORDS)
+    design = Design(
+        recipe=None if config["recipe"] is None else resolve_recipe(config["recipe"]),
+        lexical=config["lexical"],
+        memory=config["memory"],
+        clusters=arrays.pop("clusters"),
+        gazetteers={name: {tuple(tokens) for tokens in names} for name, names in words["gazetteers"].items()},
+    )
+    templates = tuple(
+        tuple((str(column), int(place)) for column, place in template) for template in config["templates"]
+    )
+    names = tuple(config["tags"])
+    K, H = len(names), len(arrays["bias"])
+    if config["task"] not in TASKS or templates != design.templates:
+        raise KeyError("its features are those of another version")
+    buckets, rows = arrays.pop("buckets"), arrays["features"]
+    table = np.zeros((BUCKETS if design.lexical else 0, H), np.float32)
+    table[buckets] = rows
+    arrays["features"] = table
+    arrays["transitions"][arrays["transitions"] <= -1e30] = -np.inf
+    weights = Weights(**arrays)
+    if weights.out.shape[1] != K or weights.transitions.shape != (K, K):
+        raise KeyError(f"{K} tags and a network of {weights.out.shape[1]}")
+    return {
+        "source": _source(folder, config["model"], model),
+        "task": config["task"],
+        "names": names,
+        "design": design,
+        "weights": weights,
+        "temperature": float(config["temperature"]),
+        "known": frozenset(words["known"]),
+        "report": config["report"],
+    }
+
+
+def _source(folder: Path, facts: dict[str, Any], given: ModelLike | None) -> ModelSource:
+    """Find the model of a tagger: the one that is given, or the one in its folder or at the path that it names."""
+    if isinstance(given, TextLDS):
+        return ModelSource(None, None, given)
+    paths = (
+        [Path(given)] if given is not None else [folder / facts["path"], *map(Path, filter(None, [facts["absolute"]]))]
+    )
+    there = [Path(os.path.abspath(path)) for path in paths if path.exists()]
+    if not there:
+        raise FormatError(
+            f"the model of the tagger {folder} is missing: there is nothing at {' nor at '.join(map(str, paths))}. Say "
+            f"where it is (model=..., --model), or train again with bundle (--bundle)."
+        )
+    for path in there:
+        if model_checksum(path) == facts["checksum"]:
+            return ModelSource(path, facts["checksum"])
+    raise FormatError(
+        f"{there[0]} is not the model that the tagger {folder} was trained with: its checksum differs. Give that one "
+        f"(model=..., --model), or train again."
+    )

@@ -1,0 +1,243 @@
+"""From labelled sentences to a tagger: what the network sees, training, calibration."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from textlds.corpus.reading.tagged import Tagged
+from textlds.errors import ArgumentError
+from textlds.model.loading import ModelLike
+from textlds.model.textlds import TextLDS
+from textlds.progress import Progress, ProgressOption, resolve
+from textlds.tagging.clusters import rounds, word_clusters
+from textlds.tagging.entities import entities
+from textlds.tagging.files import ModelSource
+from textlds.tagging.gazetteers import gazetteer_set
+from textlds.tagging.inputs import Design, InputMaker, words_of
+from textlds.tagging.labels import Labelled, TagSet, Task, documents_of, labelled_sentences, prepared, set_aside
+from textlds.tagging.network import Inputs, Ints, Weights, best_tags, probabilities, scores
+from textlds.tagging.tagger import Tagger
+from textlds.tagging.training import Keeper, Problem, TaggerSettings, Trained, train_network
+from textlds.vectors.recipes import RecipeLike
+
+# Of training; with fewer, the vectors of neighbours cost more than they tell. Entities have their clusters instead.
+FEW_TOKENS = 5_000
+_GRID: tuple[dict[str, Any], ...] = (
+    {},
+    {"recipe": "context"},
+    {"recipe": "features"},
+    {"lexical": False},
+    {"dropout": 0.25},
+    {"dropout": 0.5, "feature_dropout": 0.4},
+    {"hidden": 256},
+    {"hidden": 64},
+)
+
+
+def fit_tagger(
+    model: ModelLike,
+    sentences: Labelled,
+    dev: Labelled | None,
+    *,
+    task: Task,
+    recipe: RecipeLike | None,
+    lexical: bool,
+    gazetteers: Mapping[str, Iterable[Sequence[str]]],
+    settings: TaggerSettings | None,
+    search: str,
+    seed: int,
+    progress: ProgressOption,
+    keeper: Keeper | None,
+) -> Tagger:
+    """Train a tagger; see :meth:`Tagger.train`."""
+    if search not in ("none", "grid"):
+        raise ArgumentError(f"search={search!r} is not one of 'none', 'grid'.")
+    began = time.perf_counter()
+    shown, source = resolve(progress), ModelSource.of(model)
+    learnt = labelled_sentences(sentences, "sentences")
+    chosen_on = None if dev is None else labelled_sentences(dev, "dev")
+    if chosen_on is None:
+        learnt, chosen_on = set_aside(learnt, seed)
+    learnt, repaired = prepared(learnt, task, "sentences")
+    chosen_on, _ = prepared(chosen_on, task, "dev")
+    tags = TagSet.of(learnt)
+    if recipe == "auto":
+        recipe = "context" if task == "entities" or _tokens(learnt) < FEW_TOKENS else "features"
+    base = _Choice(recipe, lexical, settings or TaggerSettings())
+    names = {name: gazetteer_set(entries) for name, entries in gazetteers.items()}
+    attempts = _Attempts(source.model, learnt, chosen_on, tags, task, names, shown, seed)
+    choices = [base.changed(**change) for change in (_GRID if search == "grid" else ({},))]
+    tried: list[dict[str, Any]] = []
+    best: tuple[Trained, Design, _Choice] | None = None
+    for number, choice in enumerate(dict.fromkeys(choices)):
+        trained, design = attempts.train(choice, _Numbered(keeper, number) if keeper is not None else None)
+        tried.append({**choice.to_json(), "dev": trained.score})
+        if best is None or trained.score > best[0].score:
+            best = trained, design, choice
+    assert best is not None
+    trained, design, choice = best
+    report = {
+        "dev": trained.score,
+        "measure": "accuracy" if task == "tags" else "f1",
+        "dev_is": "a tenth of the sentences" if dev is None else "given",
+        "sentences": len(learnt), "tokens": _tokens(learnt), "dev_sentences": len(chosen_on), "repaired": repaired,
+        "unseen_dev_tags": sorted({tag for s in chosen_on for tag in s.tags} - set(tags.names)),
+        "rounds": trained.rounds, "best_round": trained.best_round, "seed": seed,
+        "seconds": time.perf_counter() - began, **choice.to_json(),
+        **({"tried": tried} if len(tried) > 1 else {}),
+    }  # fmt: skip
+    known = frozenset(token for sentence in learnt for token in sentence.tokens)
+    temperature = attempts.temperature(trained.weights, choice)
+    return Tagger(source, task, tags.names, design, trained.weights, temperature, known, report)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Choice:
+    """What can be chosen on the development set."""
+
+    recipe: RecipeLike | None
+    lexical: bool
+    settings: TaggerSettings
+
+    def changed(self, **changes: Any) -> _Choice:
+        own = {name: changes.pop(name) for name in ("recipe", "lexical") if name in changes}
+        if own.get("lexical") is False and self.recipe is None:
+            own = {}  # nothing would be left to see
+        return dataclasses.replace(self, **own, settings=dataclasses.replace(self.settings, **changes))
+
+    def to_json(self) -> dict[str, Any]:
+        recipe = None if self.recipe is None else str(self.recipe)
+        return {"recipe": recipe, "lexical": self.lexical, "settings": dataclasses.asdict(self.settings)}
+
+
+class _Attempts:
+    """The same sentences, seen through several designs."""
+
+    def __init__(
+        self,
+        model: TextLDS,
+        learnt: list[Tagged],
+        chosen_on: list[Tagged],
+        tags: TagSet,
+        task: Task,
+        gazetteers: dict[str, set[tuple[str, ...]]],
+        progress: Progress,
+        seed: int,
+    ) -> None:
+        self._model, self._sets, self._tags, self._task = model, (learnt, chosen_on), tags, task
+        self._gazetteers, self._progress, self._seed = gazetteers, progress, seed
+        self._memory = task == "entities" and any(len(document) > 1 for document in documents_of(learnt))
+        self._clusters: Any = None
+        self._inputs: dict[tuple[Any, bool], tuple[Inputs, Inputs]] = {}
+        self._gold = tags.numbers(chosen_on)
+
+    def train(self, choice: _Choice, keeper: Keeper | None) -> tuple[Trained, Design]:
+        """Train one network."""
+        design = self._design(choice)
+        inputs, _ = self._seen(choice, design)
+        problem = Problem(inputs, self._tags.numbers(self._sets[0]), self._tags.forbidden(self._task))
+        with self._progress.task("Train", choice.settings.rounds, "rounds") as task:
+            judge = self._judge(choice, design)
+            trained = train_network(problem, judge, choice.settings, seed=self._seed, task=task, keeper=keeper)
+        return trained, design
+
+    def temperature(self, weights: Weights, choice: _Choice) -> float:
+        """Return the temperature at which the tags of the development set are the most likely."""
+        _, dev = self._seen(choice, self._design(choice))
+        scored = scores(weights, dev)
+        known = np.flatnonzero(self._gold >= 0)
+
+        def surprise(log_temperature: float) -> float:
+            shares = probabilities(weights, scored, dev.starts, float(np.exp(log_temperature)))
+            return -float(np.log(np.maximum(shares[known, self._gold[known]], 1e-9)).mean())
+
+        return float(np.exp(_lowest(surprise, -1.5, 2.0))) if len(known) else 1.0
+
+    def _design(self, choice: _Choice) -> Design:
+        recipe = None if choice.recipe is None else self._model.recipe(choice.recipe)
+        clusters = np.empty((len(self._model.vocabulary), 0), np.int32)
+        if self._task == "entities" and choice.lexical and recipe is not None:
+            clusters = self._word_clusters()
+        return Design(recipe, choice.lexical, self._memory and recipe is not None, clusters, self._gazetteers)
+
+    def _word_clusters(self) -> Any:
+        if self._clusters is None:
+            with self._progress.task("Clusters", rounds(), "rounds") as task:
+                words, frequencies = words_of(self._model), self._model.frequencies
+                self._clusters = word_clusters(words, frequencies, on_round=task.advance)
+        return self._clusters
+
+    def _seen(self, choice: _Choice, design: Design) -> tuple[Inputs, Inputs]:
+        key = design.recipe, design.lexical
+        if key not in self._inputs:
+            self._inputs.clear()  # vectors of a large corpus are large
+            maker = InputMaker(self._model, design)
+            with self._progress.task("Vectors", len(self._sets), "sets") as task:
+                found = []
+                for sentences in self._sets:
+                    found.append(maker.inputs(maker.reader.read(documents_of(sentences))))
+                    task.advance(1)
+            self._inputs[key] = found[0], found[1]
+        return self._inputs[key]
+
+    def _judge(self, choice: _Choice, design: Design) -> Callable[[Weights], float]:
+        _, dev = self._seen(choice, design)
+        if self._task == "tags":
+            return lambda weights: (
+                100 * float(np.mean(best_tags(weights, scores(weights, dev), dev.starts) == self._gold))
+            )
+        gold = [set(entities(sentence.tags)) for sentence in self._sets[1]]
+
+        def f1(weights: Weights) -> float:
+            best = best_tags(weights, scores(weights, dev), dev.starts)
+            found = [set(entities(tags)) for tags in _named(best, self._tags.names, dev.starts)]
+            right = sum(len(a & b) for a, b in zip(gold, found, strict=True))
+            return 200 * right / max(1, sum(map(len, gold)) + sum(map(len, found)))
+
+        return f1
+
+
+class _Numbered:
+    """A keeper for one of several networks."""
+
+    def __init__(self, keeper: Keeper, number: int) -> None:
+        self._keeper, self._number = keeper, number
+
+    def keep(self, name: str, write: Callable[[Any], None]) -> Any:
+        return self._keeper.keep(f"{name}-{self._number}", write)
+
+    def find(self, name: str) -> Any:
+        return self._keeper.find(f"{name}-{self._number}")
+
+
+def _named(best: Any, names: tuple[str, ...], starts: Ints) -> list[list[str]]:
+    tags = [names[number] for number in best.tolist()]
+    bounds = starts.tolist()
+    return [tags[a:b] for a, b in itertools.pairwise(bounds)]
+
+
+def _tokens(sentences: Sequence[Tagged]) -> int:
+    return sum(map(len, sentences))
+
+
+def _lowest(function: Callable[[float], float], low: float, high: float, steps: int = 18) -> float:
+    """Return where a function of one valley is lowest, by golden sections."""
+    ratio = (np.sqrt(5) - 1) / 2
+    a, b = high - ratio * (high - low), low + ratio * (high - low)
+    at_a, at_b = function(a), function(b)
+    for _ in range(steps):
+        if at_a < at_b:
+            high, b, at_b = b, a, at_a
+            a = high - ratio * (high - low)
+            at_a = function(a)
+        else:
+            low, a, at_a = a, b, at_b
+            b = low + ratio * (high - low)
+            at_b = function(b)
+    return (low + high) / 2

@@ -1,0 +1,176 @@
+"""From sentences to what the network sees: parts of vectors, and buckets of features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textlds.errors import ArgumentError
+from textlds.inference.windows import visible
+from textlds.linalg.types import Array
+from textlds.model.textlds import TextLDS
+from textlds.tagging.features import LEXICAL, Template, cluster_templates, hashed
+from textlds.tagging.gazetteers import gazetteer_marks
+from textlds.tagging.memory import occurrence_means
+from textlds.tagging.network import Floats, Inputs, Ints, Part
+from textlds.tagging.spelling import COLUMNS, Base, token_bases
+from textlds.tagging.texts import Batch, SentenceReader
+from textlds.vectors.recipes import Recipe, RecipeLike
+
+_WORDS = {"previous_word": -1, "word": 0, "next_word": 1}  # parts that are a word's own vector, and whose
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """What a network sees of a token.
+
+    Attributes:
+        recipe: Of the vectors; None for none.
+        lexical: Whether it sees hashed features.
+        memory: Whether it sees what the same word was elsewhere in the document, and what the document is about.
+        clusters: The cluster of every word of the vocabulary at some granularities, (V, granularities); or (V, 0).
+        gazetteers: Names, in lower case, by the name of their list.
+    """
+
+    recipe: Recipe | None
+    lexical: bool = True
+    memory: bool = False
+    clusters: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0), np.int32))
+    gazetteers: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.recipe is None and not self.lexical:
+            raise ArgumentError("a tagger needs a recipe, hashed features, or both; it was given neither.")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of what features are made of."""
+        return (*COLUMNS, *self._cluster_names, *self._gazetteer_names)
+
+    @property
+    def templates(self) -> tuple[Template, ...]:
+        """The features of a token."""
+        if not self.lexical:
+            return ()
+        marks: list[Template] = [((name, place),) for name in self._gazetteer_names for place in (-1, 0, 1)]
+        return (*LEXICAL, *cluster_templates(self._cluster_names), *marks)
+
+    @property
+    def _cluster_names(self) -> list[str]:
+        return [f"cluster{number}" for number in range(self.clusters.shape[1])]
+
+    @property
+    def _gazetteer_names(self) -> list[str]:
+        return [f"gazetteer {name}" for name in self.gazetteers]
+
+
+class InputMaker:
+    """Makes inputs of a design with a model."""
+
+    def __init__(self, model: TextLDS, design: Design, *, threads: int = 1) -> None:
+        self.reader, self.design, self.threads = SentenceReader(model), design, threads
+        self._model = model
+
+    def inputs(self, batch: Batch) -> Inputs:
+        """Return what the network sees of some texts."""
+        design = self.design
+        buffer, spans = batch.bytes()
+        base = token_bases(buffer, spans, batch.starts)
+        parts = self._parts(batch, base) if design.recipe is not None else []
+        return Inputs(parts, self._buckets(batch, base), batch.starts)
+
+    def _buckets(self, batch: Batch, base: Base) -> NDArray[np.int32]:
+        design = self.design
+        if not design.lexical:
+            return np.empty((len(base), 0), np.int32)
+        extra = []
+        if design.clusters.shape[1]:
+            extra.append((design.clusters[batch.rows] + 1).astype(np.uint64))
+        if design.gazetteers:
+            tokens = [token for text in batch.encoded for token in text.tokens]
+            marks = [gazetteer_marks(tokens, batch.starts, names) for names in design.gazetteers.values()]
+            extra.append(np.stack(marks, axis=1))
+        full = np.concatenate([base, *extra], axis=1) if extra else base
+        return hashed(full, batch.starts, design.templates, design.columns)
+
+    def _parts(self, batch: Batch, base: Base) -> list[Part]:
+        recipe = cast(Recipe, self.design.recipe)
+        every = np.arange(len(base))
+        found: dict[str, Part] = {}
+        context = [part for part in recipe.parts if part not in _WORDS]
+        if context or self.design.memory:
+            wanted = context or ["state"]
+            vectors = self._embedded(batch, Recipe(wanted, recipe.weighting, recipe.method))
+            width = self._model.state_size
+            found = {name: Part(vectors[:, k * width : (k + 1) * width], every) for k, name in enumerate(wanted)}
+        if len(context) < len(recipe.parts) or self.design.memory:
+            table, rows = self._words(batch, base, Recipe("word", recipe.weighting))
+            found |= {name: Part(table, _shifted(rows, batch.starts, by)) for name, by in _WORDS.items()}
+        parts = [found[name] for name in recipe.parts]
+        return [*parts, *self._memories(batch, base, found, every)] if self.design.memory else parts
+
+    def _embedded(self, batch: Batch, recipe: Recipe) -> Floats:
+        """Return the vectors of all tokens, (n, d)."""
+        space = self._model.spaces.space("float32", recipe.weighting)
+        vectors, offsets = space.embed(batch.encoded, recipe, threads=self.threads)
+        if len(vectors) == len(batch.rows):
+            return cast(Floats, vectors)
+        own = [visible(vectors, text, offset) for text, offset in zip(batch.encoded, offsets, strict=True)]
+        return np.concatenate([vectors[:0], *own])
+
+    def _words(self, batch: Batch, base: Base, recipe: Recipe) -> tuple[Floats, Ints]:
+        """Return the vectors of word types, a row of zeros after them, and the row of every token."""
+        _, first, rows = np.unique(base[:, 0], return_index=True, return_inverse=True)
+        offsets = batch.offsets.tolist()
+        owners = np.searchsorted(batch.offsets, first, side="right") - 1
+        pairs = zip(owners.tolist(), first.tolist(), strict=True)
+        types = [batch.encoded[owner].tokens[place - offsets[owner]] for owner, place in pairs]
+        space = self._model.spaces.space("float32", recipe.weighting)
+        table = np.zeros((len(types) + 1, self._model.state_size), np.float32)
+        if types:
+            encoded = self._model.encoder.encode(types)
+            vectors, _ = space.embed([encoded], recipe, threads=self.threads)
+            table[:-1] = visible(vectors, encoded, 0)
+        return table, rows
+
+    def _memories(self, batch: Batch, base: Base, found: dict[str, Part], every: Ints) -> list[Part]:
+        """Return the means of the word elsewhere in the document, before and after, and the mean of the document."""
+        documents = batch.offsets
+        lower = base[:, COLUMNS.index("lower")]
+        state = np.ascontiguousarray(next(iter(found.values())).table)
+        means = [occurrence_means(lower, state, documents, backwards=late) for late in (False, True)]
+        word = found["word"]
+        numbers = np.repeat(np.arange(len(documents) - 1), np.diff(documents))
+        about = np.zeros((len(documents), word.table.shape[1]), np.float32)
+        np.add.at(about, numbers, word.table[word.rows])
+        about[:-1] /= np.maximum(np.diff(documents), 1)[:, None].astype(np.float32)
+        about /= np.maximum(np.linalg.norm(about, axis=1, keepdims=True), np.float32(1e-12))
+        return [*(Part(mean, every) for mean in means), Part(about, numbers)]
+
+
+def _shifted(rows: Ints, starts: Ints, by: int) -> Ints:
+    """Return the row of the word ``by`` places on in the same sentence, −1 where there is none."""
+    if by == 0:
+        return rows
+    out = np.full_like(rows, -1)
+    if by < 0:
+        out[1:] = rows[:-1]
+        out[starts[:-1]] = -1
+    else:
+        out[:-1] = rows[1:]
+        out[starts[1:] - 1] = -1
+    return out
+
+
+def chosen_recipe(model: TextLDS, recipe: RecipeLike | None) -> Recipe | None:
+    """Return the recipe that is meant, for this model."""
+    return None if recipe is None else model.recipe(recipe)
+
+
+def words_of(model: TextLDS) -> Array:
+    """Return the vectors of all words of the vocabulary, (V, h), for clustering."""
+    space: Any = model.spaces.space("float32", "equal")
+    return cast(Array, space.words)

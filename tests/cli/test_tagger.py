@@ -1,0 +1,193 @@
+"""``textlds tagger``: train, tag and evaluate, as people and scripts run them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cli.runs import Run, make_lines
+from textlds import Tagger
+from textlds.corpus.reading.tagged import read_tagged
+from textlds.tagging import training
+
+TAGS = {"the": "DET", "a": "DET", "every": "DET", ".": "PUNCT", ",": "PUNCT", "and": "CONJ"}
+OPTIONS = ("--hidden", 8, "--rounds", 2, "--quiet")
+
+
+def tag(word: str) -> str:
+    return TAGS.get(word) or ("PROPN" if word[0].isupper() else "VERB" if word.endswith("s") else "NOUN")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("labelled")
+    for name, (n, seed) in {"train": (120, 11), "dev": (30, 12), "test": (30, 13)}.items():
+        sentences = [line.split() for line in make_lines(n, seed=seed)]
+        rows = (
+            "\n".join(f"{i}\t{w}\t_\t{tag(w)}\t{tag(w)[:2]}" + "\t_" * 5 for i, w in enumerate(words, 1))
+            for words in sentences
+        )
+        (folder / f"{name}.conllu").write_text("\n\n".join(rows) + "\n")
+        ner = "\n\n".join(
+            "\n".join(f"{word} X {'I-PER' if tag(word) == 'PROPN' else 'O'}" for word in words) for words in sentences
+        )
+        (folder / f"{name}.ner").write_text("-DOCSTART- X O\n\n" + ner + "\n")
+    (folder / "text.txt").write_text("the cat sees Anna. The dog likes the river.\nBen finds a tall tree .\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tagger(run: Run, model: Path, files: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tagger") / "tagger"
+    run(
+        "tagger", "train", model, "--train", files / "train.conllu", "--dev", files / "dev.conllu", "-o", path, *OPTIONS
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def finder(run: Run, model: Path, files: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("finder") / "finder"
+    sets = ("--train", files / "train.ner", "--dev", files / "dev.ner")
+    run("tagger", "train", model, *sets, "--entities", "--bundle", "-o", path, *OPTIONS, "--rounds", 8)
+    return path
+
+
+def test_train_says_what_it_reached(run: Run, model: Path, files: Path, tmp_path: Path) -> None:
+    options = ("tagger", "train", model, "--train", files / "train.conllu", "--column", "xpos", "-o", tmp_path / "t")
+    result = run(*options, "--hidden", 8, "--rounds", 2, "--json")
+    report = json.loads(result.stdout)
+    assert report["dev"] > 80
+    assert "which was set aside" in result.stderr
+    assert Tagger.load(tmp_path / "t").names == tuple(
+        sorted({tag(w)[:2] for w in " ".join(make_lines(120, seed=11)).split()})
+    )
+    assert not list(tmp_path.glob("*.work"))
+    assert "exists already" in run(*options, *OPTIONS, code=1).stderr
+    run(*options, *OPTIONS, "--force")
+
+
+@pytest.mark.parametrize("suffix", ["conllu", "jsonl", "tsv", "parquet"])
+def test_all_formats_hold_the_same(run: Run, tagger: Path, files: Path, tmp_path: Path, suffix: str) -> None:
+    expected = [(s.tokens, s.tags) for s in Tagger.load(tagger).tag((files / "text.txt").read_text().splitlines())]
+    output = tmp_path / f"tagged.{suffix}"
+    run("tagger", "tag", tagger, files / "text.txt", "-o", output, "--quiet")
+    if suffix == "jsonl":
+        found = [(row["tokens"], row["tags"]) for row in map(json.loads, output.read_text().splitlines())]
+    elif suffix == "parquet":
+        import pyarrow.parquet
+
+        rows = pyarrow.parquet.read_table(output).to_pylist()
+        found = [(row["tokens"], row["tags"]) for row in rows]
+    else:
+        found = [
+            (list(s.tokens), list(s.tags)) for s in read_tagged(output, column="upos" if suffix == "conllu" else 2)
+        ]
+    assert found == expected
+    assert len(expected) == 3
+
+
+def test_text_tokens_and_conllu_from_standard_input(run: Run, tagger: Path, files: Path) -> None:
+    text = run("tagger", "tag", tagger, "--to", "tsv", input="the cat sees Anna .\n").stdout
+    tokens = run("tagger", "tag", tagger, "-", "--to", "tsv", "--input", "tokens", input="the cat sees Anna .\n").stdout
+    rows = "".join(f"{i}\t{w}" + "\t_" * 8 + "\n" for i, w in enumerate(["the", "cat", "sees", "Anna", "."], 1))
+    conllu = run("tagger", "tag", tagger, "-", "--to", "tsv", "--input", "conllu", input=rows + "\n").stdout
+    assert text == tokens == conllu
+    assert [line.split("\t")[0] for line in text.splitlines() if line] == ["the", "cat", "sees", "Anna", "."]
+
+
+def test_conllu_says_how_it_stood(run: Run, tagger: Path, files: Path) -> None:
+    lines = run("tagger", "tag", tagger, files / "text.txt").stdout.splitlines()
+    assert lines[:2] == ["# newdoc", "# text = the cat sees Anna."]
+    anna = next(line for line in lines if "\tAnna\t" in line).split("\t")
+    assert len(anna) == 10
+    assert "SpaceAfter=No" in anna[9]
+    assert sum(line == "# newdoc" for line in lines) == 2
+
+
+def test_entities(run: Run, finder: Path, files: Path) -> None:
+    line = run("tagger", "tag", finder, "--to", "jsonl", input="the dog sees Anna .\n").stdout
+    row = json.loads(line)
+    (anna,) = row["entities"]
+    assert (anna["kind"], anna["text"], anna["start_char"], anna["end_char"]) == ("PER", "Anna", 13, 17)
+    conllu = run("tagger", "tag", finder, input="the dog sees Anna .\n").stdout
+    assert "NER=B-PER" in conllu
+    sure = run("tagger", "tag", finder, "--to", "jsonl", "--min-confidence", 1, input="the dog sees Anna .\n").stdout
+    assert "entities" not in json.loads(sure)
+
+
+def test_evaluate(run: Run, tagger: Path, finder: Path, files: Path) -> None:
+    score = json.loads(run("tagger", "evaluate", tagger, files / "test.conllu", "--json").stdout)
+    assert score["accuracy"]["all"] > 90
+    table = run("tagger", "evaluate", tagger, files / "test.conllu").stdout.split()
+    assert table[:4] == ["all", "known", "unknown", "tokens"]
+    assert table[4] == f"{score['accuracy']['all']:.2f}"
+    found = json.loads(run("tagger", "evaluate", finder, files / "test.ner", "--json").stdout)
+    assert found["entities"]["f1"] > 90
+    assert run("tagger", "evaluate", finder, files / "test.ner").stdout.split()[:3] == ["precision", "recall", "F1"]
+
+
+def test_tags_never_seen_are_named(run: Run, tagger: Path, files: Path, tmp_path: Path) -> None:
+    odd = tmp_path / "odd.conllu"
+    odd.write_text((files / "test.conllu").read_text().replace("PROPN", "ODD"))
+    assert "never saw, scored as wrong: ODD (" in run("tagger", "evaluate", tagger, odd).stderr
+    assert "another tag set" in run("tagger", "evaluate", tagger, odd, "--column", "xpos", code=1).stderr
+
+
+def test_wrong_columns_and_files(run: Run, model: Path, files: Path, tmp_path: Path) -> None:
+    command = ("tagger", "train", model, "--train", files / "train.conllu", "-o", tmp_path / "t", *OPTIONS)
+    assert "'upos', 'xpos'" in run(*command, "--column", "nothing", code=1).stderr
+    assert "those with something in them are id, form, upos, xpos" in run(*command, "--column", "lemma", code=1).stderr
+    assert "is no tag of an entity" in run(*command, "--entities", code=1).stderr
+    (tmp_path / "empty.conllu").write_text("")
+    empty = run("tagger", "train", model, "--train", tmp_path / "empty.conllu", "-o", tmp_path / "t", code=1)
+    assert "holds no tagged sentence" in empty.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.conllu"]
+
+
+def test_inconsistent_entities_are_repaired_and_counted(run: Run, model: Path, files: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.ner"
+    bad.write_text("Anna B-PER\nBen I-PER\nsees O\nEva I-PER\n\n" + "the O\ndog O\n\n" * 3)
+    result = run(
+        "tagger", "train", model, "--train", bad, "--dev", bad, "--entities", "-o", tmp_path / "t", "--rounds", 1
+    )
+    assert "1 entity tags continued nothing" in result.stderr
+
+
+def test_a_tagger_without_its_model(run: Run, model: Path, tagger: Path, tmp_path: Path) -> None:
+    alone = shutil.copytree(tagger, tmp_path / "tagger")
+    config = json.loads((alone / "config.json").read_text())
+    config["model"] |= {"path": "nowhere", "absolute": None}
+    (alone / "config.json").write_text(json.dumps(config))
+    assert "is missing" in run("tagger", "tag", alone, input="a\n", code=1).stderr
+    assert run("tagger", "tag", alone, "--model", model, input="a dog\n").stdout
+
+
+def test_interrupted_training_resumes_with_the_same_bits(
+    run: Run, model: Path, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("tagger", "train", model, "--train", files / "train.conllu", "--dev", files / "dev.conllu", *OPTIONS)
+    run(*command, "-o", tmp_path / "whole")
+    monkeypatch.setattr(training, "_SAVED_EVERY", -1.0)
+    real = training._Run.note
+    rounds = []
+
+    def stop(self, score):
+        rounds.append(score)
+        if len(rounds) == 2:
+            raise KeyboardInterrupt
+        real(self, score)
+
+    monkeypatch.setattr(training._Run, "note", stop)
+    run(*command, "-o", tmp_path / "t", code=130)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["t.work", "whole"]
+    monkeypatch.setattr(training._Run, "note", real)
+    assert "--resume" in run(*command, "-o", tmp_path / "t", code=1).stderr
+    assert "belongs to another job" in run(*command, "-o", tmp_path / "t", "--resume", "--seed", 3, code=1).stderr
+    run(*command, "-o", tmp_path / "t", "--resume")
+    names = ("tagger.safetensors", "words.json")
+    assert [(tmp_path / "t" / n).read_bytes() for n in names] == [(tmp_path / "whole" / n).read_bytes() for n in names]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["t", "whole"]

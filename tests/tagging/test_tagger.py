@@ -1,0 +1,319 @@
+"""Taggers: what they learn, how sure they are, where things stand, and their folders."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import time
+
+import numpy as np
+import pytest
+
+from tagging.worlds import entity_sentences, small_model, tagged_sentences
+from textlds import Tagger
+from textlds.corpus.reading.tagged import Tagged
+from textlds.errors import ArgumentError, FormatError, OutputExistsError
+from textlds.evaluation.taggers import compare_taggers, score_tagger
+from textlds.tagging.training import TaggerSettings
+
+SETTINGS = TaggerSettings(hidden=16, rounds=4)
+TRAIN, DEV, TEST = (tagged_sentences(n, seed=seed) for n, seed in ((150, 0), (40, 1), (60, 2)))
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    return Tagger.train(small_model(), TRAIN, dev=DEV, settings=SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def finder():
+    settings = dataclasses.replace(SETTINGS, hidden=32, rounds=12, patience=12, dropout=0.0)
+    return Tagger.train(
+        small_model(), entity_sentences(300), dev=entity_sentences(30, seed=1), task="entities", settings=settings
+    )
+
+
+def predictions(of, sentences=TEST):
+    return [(s.tags, s.confidences) for s in of.tag([list(s.tokens) for s in sentences], threads=1)]
+
+
+def test_it_learns_tags(tagger):
+    score = score_tagger(tagger, TEST)
+    assert score.accuracy.all > 95
+    assert tagger.report["dev"] > 95
+    assert tagger.report["dev_is"] == "given"
+    assert tagger.names == ("DET", "NOUN", "PROPN", "PUNCT", "VERB")
+
+
+@pytest.mark.parametrize("change", [{"recipe": None}, {"lexical": False}, {"recipe": "state", "seed": 3}])
+def test_other_designs_learn_too(change):
+    of = Tagger.train(small_model(), TRAIN, dev=DEV, settings=SETTINGS, **change)
+    assert of.report["dev"] > 75
+
+
+def test_neither_vectors_nor_features():
+    with pytest.raises(ArgumentError, match="neither"):
+        Tagger.train(small_model(), TRAIN, dev=DEV, recipe=None, lexical=False)
+
+
+def test_the_same_seed_gives_the_same_tagger(tagger):
+    again = Tagger.train(small_model(), TRAIN, dev=DEV, settings=SETTINGS)
+    assert predictions(again) == predictions(tagger)
+    assert again.temperature == tagger.temperature
+
+
+def test_threads_and_company_do_not_matter(tagger):
+    texts = [" ".join(s.tokens) for s in TEST]
+    one, two = ([(s.tags, s.text) for s in tagger.tag(texts, threads=n)] for n in (1, 2))
+    assert one == two
+    alone = [s.tags for text in texts for s in tagger.tag([text], threads=1)]
+    assert [tags for tags, _ in one] == alone
+
+
+def test_a_tenth_is_set_aside():
+    of = Tagger.train(small_model(), TRAIN, settings=SETTINGS)
+    assert of.report["dev_is"] == "a tenth of the sentences"
+    assert (of.report["sentences"], of.report["dev_sentences"]) == (135, 15)
+
+
+def test_confidences_are_calibrated():
+    rng = np.random.default_rng(0)
+
+    def noisy(sentences):
+        return [
+            Tagged(s.tokens, tuple(t if rng.random() > 0.2 else str(rng.choice(["NOUN", "VERB"])) for t in s.tags))
+            for s in sentences
+        ]
+
+    train, dev, test = (noisy(tagged_sentences(n, seed=s)) for n, s in ((100, 3), (100, 4), (200, 5)))
+    of = Tagger.train(small_model(), train, dev=dev, settings=dataclasses.replace(SETTINGS, dropout=0.0))
+    found = list(of.tag([list(s.tokens) for s in test]))
+    right = np.array([a == b for s, f in zip(test, found, strict=True) for a, b in zip(s.tags, f.tags, strict=True)])
+    sure = np.array([value for f in found for value in f.confidences])
+    assert abs(right.mean() - sure.mean()) < 0.05
+    assert of.temperature > 1.05  # a network that learns its sentences by heart is too sure of itself
+
+
+def test_places_in_the_text(tagger):
+    text = "Ännä sees the cat. The dog walks!\nBen works"
+    found = list(tagger.tag([text, ["the", "cat"]], threads=1))
+    assert [s.string for s in found] == ["Ännä sees the cat.", "The dog walks!", "Ben works", "the cat"]
+    assert [s.text for s in found] == [0, 0, 0, 1]
+    for sentence in found[:3]:
+        assert [text[a:b] for a, b in sentence.spans] == sentence.tokens
+    assert found[3].spans == [(0, 3), (4, 7)]
+    assert len(found[0].confidences) == len(found[0].tags) == len(found[0]) == 5
+    assert found[0].entities == []
+
+
+def test_no_text_and_no_token(tagger):
+    assert list(tagger.tag([])) == list(tagger.tag(["", " \n "])) == list(tagger.tag([[], [[]]])) == []
+    with pytest.raises(ArgumentError, match="single string"):
+        list(tagger.tag("a text"))
+    with pytest.raises(ArgumentError, match="min_confidence=2"):
+        tagger.tag(["a"], min_confidence=2)
+
+
+def test_a_sentence_of_ten_thousand_tokens(tagger):
+    words = [token for s in tagged_sentences(1200, seed=8) for token in s.tokens if token != "."][:10_000]
+    (found,) = tagger.tag([words])
+    assert len(found) == 10_000
+    assert np.isfinite(found.confidences).all()
+
+
+def test_least_confidence(tagger):
+    texts = [list(s.tokens) for s in TEST]
+    for sentence, sure in zip(tagger.tag(texts), tagger.tag(texts, min_confidence=0.9), strict=True):
+        expected = [t if c >= 0.9 else "_" for t, c in zip(sentence.tags, sentence.confidences, strict=True)]
+        assert sure.tags == expected
+
+
+def test_entities(finder):
+    test = entity_sentences(40, seed=2)
+    score = score_tagger(finder, test)
+    assert score.entities.f1 > 85  # without the memory, half of the names are anybody's guess
+    assert set(score.entities.by_kind) == {"LOC", "PER"}
+    assert finder.design.memory
+    assert finder.design.clusters.shape == (len(small_model().vocabulary), 3)
+    (sentence,) = finder.tag(["Mr Anna Ben ."])
+    (person,) = sentence.entities
+    assert (person.kind, person.text, person.start_char, person.end_char) == ("PER", "Anna Ben", 3, 11)
+    assert sentence.tags == ["O", "B-PER", "I-PER", "O"]
+    assert person.confidence == min(sentence.confidences[1:3])
+    assert next(iter(finder.tag(["Mr Anna Ben ."], min_confidence=1.0))).entities == []
+
+
+def test_entities_in_any_scheme_are_the_same():
+    settings = dataclasses.replace(SETTINGS, rounds=2)
+    found = [
+        Tagger.train(small_model(), entity_sentences(30, scheme=scheme), task="entities", settings=settings)
+        for scheme in ("iob1", "bioes")
+    ]
+    test = entity_sentences(20, seed=2)
+    assert predictions(found[0], test) == predictions(found[1], test)
+
+
+def test_gazetteers_are_features():
+    rng = np.random.default_rng(0)
+    places = [["new", str(i) + "ville"] for i in range(60)]
+
+    def sentences(some):
+        out = []
+        for place in some:
+            other = [f"x{rng.integers(1000)}", f"y{rng.integers(1000)}"]
+            pairs = [(place, ["B-LOC", "I-LOC"]), (other, ["O", "O"])]
+            words, tags = pairs[0] if rng.random() < 0.5 else pairs[1]
+            out.append(Tagged(("the", *words, "."), ("O", *tags, "O")))
+        return out
+
+    train, test = sentences(places[:40]), sentences(places[40:])
+    of = Tagger.train(
+        small_model(), train, dev=train, task="entities", gazetteers={"places": places},
+        settings=dataclasses.replace(SETTINGS, feature_dropout=0.0),
+    )  # fmt: skip
+    assert "gazetteer places" in of.design.columns
+    assert score_tagger(of, test).entities.f1 > 95
+
+
+def test_few_labels_choose_a_small_vector():
+    assert str(Tagger.train(small_model(), TRAIN[:20], dev=DEV, settings=SETTINGS).design.recipe).startswith("state,")
+
+
+def test_search_keeps_the_best():
+    of = Tagger.train(small_model(), TRAIN[:30], dev=DEV, settings=TaggerSettings(hidden=4, rounds=1), search="grid")
+    tried = of.report["tried"]
+    assert len(tried) >= 6
+    assert of.report["dev"] == max(one["dev"] for one in tried)
+    with pytest.raises(ArgumentError, match="search='all'"):
+        Tagger.train(small_model(), TRAIN, search="all")
+
+
+# Folders
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "model"
+    small_model().save(path)
+    return path
+
+
+@pytest.fixture
+def folder(finder, tmp_path):
+    finder.save(tmp_path / "tagger")
+    return tmp_path / "tagger"
+
+
+def test_a_bundled_tagger_comes_back(finder, folder, tmp_path):
+    moved = shutil.move(folder, tmp_path / "elsewhere")
+    began = time.perf_counter()
+    again = Tagger.load(moved)
+    assert time.perf_counter() - began < 1
+    test = entity_sentences(20, seed=2)
+    assert predictions(again, test) == predictions(finder, test)
+    assert again.report == json.loads(json.dumps(finder.report))
+    assert (again.task, again.names, again.known) == (finder.task, finder.names, finder.known)
+
+
+def test_a_tagger_that_names_its_model(model_folder, tmp_path):
+    folder = tmp_path / "there"
+    shutil.copytree(model_folder, folder / "model")
+    of = Tagger.train(folder / "model", TRAIN, dev=DEV, settings=SETTINGS)
+    of.save(folder / "tagger")
+    assert not (folder / "tagger" / "model").exists()
+    assert predictions(Tagger.load(folder / "tagger")) == predictions(of)
+    moved = shutil.move(folder, tmp_path / "both")  # they keep their places to each other
+    assert predictions(Tagger.load(moved / "tagger")) == predictions(of)
+    shutil.move(moved / "model", tmp_path / "m")
+    with pytest.raises(FormatError, match="is missing: there is nothing at"):
+        Tagger.load(moved / "tagger")
+    assert predictions(Tagger.load(moved / "tagger", model=tmp_path / "m")) == predictions(of)
+    small_model("</s>").save(moved / "model")
+    with pytest.raises(FormatError, match="its checksum differs"):
+        Tagger.load(moved / "tagger")
+
+
+def test_a_model_without_a_folder_is_bundled(tagger, tmp_path):
+    with pytest.raises(ArgumentError, match="bundle=True"):
+        tagger.save(tmp_path / "a", bundle=False)
+    assert not list(tmp_path.iterdir())
+    tagger.save(tmp_path / "a")
+    assert (tmp_path / "a" / "model" / "config.json").exists()
+    with pytest.raises(OutputExistsError):
+        tagger.save(tmp_path / "a")
+    tagger.save(tmp_path / "a", force=True)
+
+
+@pytest.mark.parametrize("name", ["tagger.safetensors", "words.json", "config.json"])
+def test_damage_is_noticed(folder, name):
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[:-20] + bytes(20))
+    with pytest.raises(FormatError):
+        Tagger.load(folder)
+    (folder / name).unlink()
+    with pytest.raises(FormatError):
+        Tagger.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("tags", ["A"]), ("task", "x"), ("recipe", "nothing"), ("templates", []), ("report", None)]
+)
+def test_a_configuration_that_says_something_else(folder, key, value):
+    config = json.loads((folder / "config.json").read_text())
+    config[key] = value
+    if value is None:
+        del config[key]
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(FormatError):
+        Tagger.load(folder)
+
+
+def test_a_model_is_no_tagger(model_folder):
+    with pytest.raises(FormatError, match="holds model"):
+        Tagger.load(model_folder)
+
+
+# Scores
+
+
+def test_tags_never_seen_are_wrong_and_counted(tagger):
+    odd = [Tagged(s.tokens, tuple("ODD" if t == "PROPN" else t for t in s.tags)) for s in TEST]
+    score = score_tagger(tagger, odd)
+    count = sum(t == "ODD" for s in odd for t in s.tags)
+    assert score.unseen == {"ODD": count}
+    assert score.accuracy.all <= 100 * (1 - count / score.accuracy.tokens)
+
+
+def test_another_tag_set(tagger):
+    with pytest.raises(ArgumentError, match="another tag set"):
+        score_tagger(tagger, [Tagged(("a",), ("Q",))])
+
+
+def test_scores_are_those_of_seqeval(finder):
+    from seqeval.metrics import f1_score, precision_score
+
+    test = entity_sentences(40, seed=7)
+    score = score_tagger(finder, test)
+    gold = [list(s.tags) for s in test]
+    assert score.entities.f1 == pytest.approx(100 * f1_score(gold, score.predicted))
+    assert score.entities.precision == pytest.approx(100 * precision_score(gold, score.predicted))
+
+
+def test_what_the_vectors_add():
+    sets = TRAIN[:60], DEV, TEST
+    result = compare_taggers(small_model(), *sets, seeds=2)
+    assert [(row.tagger, row.part) for row in result.rows] == [
+        ("words", "dev"), ("words + vectors", "dev"), ("words", "test"), ("words + vectors", "test"),
+    ]  # fmt: skip
+    assert len(result.rows[0].seeds) == 2
+    test = result.tests["test"]
+    words, both = (row.accuracy for row in result.rows[2:])
+    assert test.only_second - test.only_first == round((both.all - words.all) * words.tokens / 100)
+    json.dumps(result.to_json())
+    found = compare_taggers(
+        small_model(), entity_sentences(30), entity_sentences(10, seed=1), task="entities", rounds=99
+    )
+    assert [row.tagger for row in found.rows] == ["words", "words + vectors"]
+    assert found.tests["dev"].difference == pytest.approx(found.rows[1].f1.f1 - found.rows[0].f1.f1)
+    json.dumps(found.to_json())
