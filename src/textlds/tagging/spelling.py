@@ -29,8 +29,8 @@ COLUMNS: Final = (
 )  # fmt: skip
 """bytes: the token as it is, digits too; form: digits as 0; shape: Xxx-00, runs cut to two; outline: runs to one.
 
-case: 1 for a first letter in upper case, 2 for another, 0 for none; title: 1 to 5 by how many words of the sentence begin
-with a capital (5: all), 0 for a sentence without letters.
+case: 1 for a first letter in upper case, 2 for another, 0 for none; title: 1 to 5 by how many words of the sentence
+begin with a capital (5: all), 0 for a sentence without letters.
 """
 
 HALF: Final = 32  # characters at either end of a long token
