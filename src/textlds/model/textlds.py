@@ -28,6 +28,7 @@ from textlds.lds.params import LDSParams
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.learn.history import History
 from textlds.lexicon.lexicon import Lexicon
+from textlds.lexicon.observed import ObservedLexicon
 from textlds.linalg.quantized import Precision
 from textlds.linalg.threads import check_threads
 from textlds.linalg.types import Array, Vector
@@ -44,6 +45,7 @@ from textlds.vectors.streaming import TokenStream
 
 Dtype = Literal["float32", "float64"]
 Gains = Literal["steady", "exact"]
+Observations = Literal["profiles", "words"]
 
 
 class TextLDS:
@@ -77,7 +79,7 @@ class TextLDS:
     ) -> None:
         self._A, self._Q, self._noise = params.A, params.Q, params.noise
         # rounded once, here, so that a model in memory and the same model from disk agree to the last bit
-        self._C = np.ascontiguousarray(params.C, np.float32)
+        self._C = np.ascontiguousarray(params.C, np.float64 if isinstance(lexicon, ObservedLexicon) else np.float32)
         self.vocabulary = vocabulary
         self.frequencies = frequencies
         self.moments = moments
@@ -85,8 +87,8 @@ class TextLDS:
         self.history = history or History()
         self.language = language
         self.encoder = Encoder(vocabulary, tokenizer=tokenizer)
-        stored = LDSParams(self._A, self._C, self._Q, self._noise)  # as in memory: C in float32
-        self.spaces = Spaces(stored, vocabulary, frequencies, moments, lexicon)
+        self._stored = LDSParams(self._A, self._C, self._Q, self._noise)
+        self.spaces = Spaces(self._stored, vocabulary, frequencies, moments, lexicon)
         self._own_recipes = dict(recipes or {})
         self._word_terms: Vector | None = None
         self._predictor: Predictor | None = None
@@ -104,8 +106,20 @@ class TextLDS:
 
     @property
     def params(self) -> LDSParams:
-        """The parameters A, C, Q and D, in the coordinates in which they were learnt."""
-        return LDSParams(self._A, self._C.astype(np.float64), self._Q, self._noise)
+        """The parameters A, C, Q and D of one-hot words, in the coordinates in which they were learnt.
+
+        A model that observes profiles is a model of one-hot words too (:mod:`textlds.lexicon.observed`).
+        """
+        C = self._C.astype(np.float64)
+        if isinstance(self.lexicon, ObservedLexicon):
+            C = self.lexicon.observed(C)
+            C *= np.sqrt(self.frequencies)[:, None]
+        return LDSParams(self._A, C, self._Q, self._noise)
+
+    @property
+    def observations(self) -> Observations:
+        """What the model observes: ``"profiles"``, or one-hot ``"words"`` as in the paper."""
+        return "profiles" if isinstance(self.lexicon, ObservedLexicon) else "words"
 
     def __call__(self, text: Text, *, recipe: RecipeLike = "context", dtype: Dtype = "float32") -> TokenVectors:
         """Return the tokens of one text with a vector for each.
@@ -171,7 +185,18 @@ class TextLDS:
 
     def recipe(self, recipe: RecipeLike) -> Recipe:
         """Return the recipe that a name or a spelled-out recipe means for this model."""
-        return resolve_recipe(recipe, self.recipes)
+        chosen = resolve_recipe(recipe, self.recipes)
+        if self.observations == "profiles" and chosen.weighting == "fitted":
+            raise ArgumentError(
+                f"recipe={str(recipe)!r} weights words as a model of one-hot words does, but this model observes "
+                f"profiles, which have one weighting. Leave 'fitted' out, or fit with observations='words'."
+            )
+        if self.observations == "words" and chosen.method == "exact" and chosen.weighting == "equal":
+            raise ArgumentError(
+                "method='exact' needs the gains of the fitted model, which weighting='equal' replaces. "
+                "Use weighting='fitted', or method='smooth'."
+            )
+        return chosen
 
     def dimensions(self, recipe: RecipeLike = "context") -> int:
         """Return d, the length of the vectors of a recipe."""
@@ -347,7 +372,7 @@ class TextLDS:
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the model to a folder, whole or not at all; an existing one is only replaced with ``force``."""
         write_model(
-            path, LDSParams(self._A, self._C, self._Q, self._noise), self.vocabulary, self.frequencies, self.moments,
+            path, self._stored, self.vocabulary, self.frequencies, self.moments,
             lexicon=self.lexicon, history=self.history, language=self.language, recipes=self._own_recipes, force=force,
         )  # fmt: skip
 
@@ -420,7 +445,7 @@ class TextLDS:
     def _with(self, **changes: Any) -> TextLDS:
         kept = {name: getattr(self, name) for name in ("lexicon", "history", "language")}
         options = {**kept, "recipes": self._own_recipes, "tokenizer": self.encoder.tokenizer, **changes}
-        return TextLDS(self.params, self.vocabulary, self.frequencies, self.moments, **options)
+        return TextLDS(self._stored, self.vocabulary, self.frequencies, self.moments, **options)
 
     def _language(self, engine: Engine) -> Predictor:
         if self._predictor is None:
