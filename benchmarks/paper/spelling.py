@@ -11,7 +11,7 @@ from textlds.lexicon.spelling import fit_spelling
 from textlds.lexicon.unknown import spelt
 from textlds.linalg.threads import one_blas_thread
 from textlds.linalg.types import Matrix
-from textlds.vectors.weighting import shrunk
+from textlds.lexicon.unknown import shrunk
 
 
 def spelt_features(counts: textlds.LagCounts, table: Matrix, *, threads: int) -> Features:

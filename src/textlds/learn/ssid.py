@@ -36,7 +36,7 @@ OutputRule = Literal["first", "regression"]
 CovarianceRule = Literal["matched", "paper"]
 
 _RADIUS_LIMIT = 0.99  # eigenvalues of A outside this circle are pulled onto it
-SIGNAL = 0.6  # s, the part of an observation that is signal at first; chosen on development sets
+SIGNAL = 0.3  # s, the part of an observation that is signal at first; chosen on development sets
 _NORM_LIMIT = 0.95  # ‖A‖₂ at first
 _BASIS_LAGS, _BASIS_ROUNDS = 2, 4  # lags that the directions come from, and rounds of subspace iteration
 _RANK_TOLERANCE = 1e-9  # relative to the largest singular value of the Hankel matrix
