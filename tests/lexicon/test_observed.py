@@ -1,4 +1,4 @@
-"""Observed profiles: their moments against the sequence itself, the filter against a dense one, one-hot words behind."""
+"""Observed profiles: their moments against those of the sequence itself."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_moments_are_the_autocovariance_of_a_process(world):
     p, lags = lexicon.size, [np.eye(lexicon.size), *(lag.to_dense() for lag in moments.lags)]
     blocks = [[lags[i - j] if i >= j else lags[j - i].T for j in range(8)] for i in range(8)]
     assert np.linalg.eigvalsh(np.block(blocks))[0] > -1e-5
-    assert p == 8 and moments.null is None and moments.rank == 8
+    assert (p, moments.null, moments.rank) == (8, None, 8)
 
 
 def test_the_basis_is_orthonormal_and_knows_no_frequencies(world):
@@ -75,7 +75,8 @@ def test_em_climbs_from_the_start_of_neighbours(world):
     start = neighbour_start(moments, 8, rng=np.random.default_rng(0))
     steps = em_steps(start, moments, horizon=7)
     found = [next(steps).log_likelihood for _ in range(15)]
-    assert found[0] > 0 and np.all(np.diff(found) > -1e-6)
+    assert found[0] > 0
+    assert np.all(np.diff(found) > -1e-6)
 
 
 def test_vectors_that_span_less_become_shorter():
@@ -93,5 +94,5 @@ def test_vectors_that_span_less_become_shorter():
 def test_words_that_are_all_alike_are_refused():
     counts = counts_of([names(3)] * 4)
     alike = Lexicon(np.ones((4, 2), np.float32), np.ones((1024, 2), np.float32))
-    with pytest.raises(CountsError, match="same neighbours.*observations='words'"):
+    with pytest.raises(CountsError, match=r"same neighbours.*observations='words'"):
         observe(alike, counts.unigrams / counts.unigrams.sum(), counts.vocabulary)

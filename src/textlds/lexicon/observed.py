@@ -4,9 +4,9 @@ With l(w) the vector of a word, f its frequency and l̄ = Σ_w f(w) l(w):
 
     Ψ_0 = Σ_w f(w) (l(w) − l̄)(l(w) − l̄)ᵀ          y(w) = Ψ_0^-½ (l(w) − l̄)          Σ_w f(w) y(w) y(w)ᵀ = I
 
-The rows B_w = f(w)^½ y(w)ᵀ make an orthonormal basis, orthogonal to m = f^½, and y(w) = Bᵀ (e_w / m_w − m). So observing
-y is observing the one-hot word through B: a model of y with output matrix c is the model of one-hot words that has C = B c
-and D = I − m mᵀ − C M Cᵀ. What is defined for one is defined for the other, the likelihood included.
+The rows B_w = f(w)^½ y(w)ᵀ make an orthonormal basis, orthogonal to m = f^½, and y(w) = Bᵀ (e_w / m_w − m). So
+observing y is observing the one-hot word through B: a model of y with output matrix c is the model of one-hot words
+that has C = B c and D = I − m mᵀ − C M Cᵀ. What is defined for one is defined for the other, the likelihood included.
 """
 
 from __future__ import annotations

@@ -150,9 +150,7 @@ def _read_language(folder: Path, size: int, h: int) -> LanguageModel:
         raise FormatError(f"{folder / LANGUAGE_ARRAYS}: {error} Restore it from a copy, or calibrate anew.") from error
 
 
-def _check_arrays(
-    path: Path, arrays: Mapping[str, Array], noise: str, h: int, size: int, *, observed: bool
-) -> None:
+def _check_arrays(path: Path, arrays: Mapping[str, Array], noise: str, h: int, size: int, *, observed: bool) -> None:
     expected: dict[str, tuple[tuple[int, ...], str]] = {
         "A": ((h, h), "float64"),
         "Q": ((h, h), "float64"),

@@ -31,7 +31,7 @@ from textlds.lexicon.lexicon import Lexicon
 from textlds.lexicon.observed import ObservedLexicon
 from textlds.linalg.quantized import Precision
 from textlds.linalg.threads import check_threads
-from textlds.linalg.types import Array, Vector
+from textlds.linalg.types import Array, Matrix, Vector
 from textlds.model.exploring import Transition, nearest, require_known, transitions, word_in_context
 from textlds.model.files import is_packed, read_model, write_model
 from textlds.model.installed import find_model
@@ -79,7 +79,8 @@ class TextLDS:
     ) -> None:
         self._A, self._Q, self._noise = params.A, params.Q, params.noise
         # rounded once, here, so that a model in memory and the same model from disk agree to the last bit
-        self._C = np.ascontiguousarray(params.C, np.float64 if isinstance(lexicon, ObservedLexicon) else np.float32)
+        kind: Any = np.float64 if isinstance(lexicon, ObservedLexicon) else np.float32
+        self._C: Matrix = np.ascontiguousarray(params.C, kind)
         self.vocabulary = vocabulary
         self.frequencies = frequencies
         self.moments = moments
