@@ -21,18 +21,27 @@ from textlds.inference.scoring import Scores, score_texts
 from textlds.inference.windows import check_texts
 from textlds.language.calibrating import Fitted, calibrate
 from textlds.language.language import LanguageModel, Link
-from textlds.language.predictor import Predictor, make_predictor
+from textlds.language.predictor import Predictor, corpus_counts, make_predictor
 from textlds.language.reading import next_context, surprisals
 from textlds.language.results import NextWord, Perplexity, TokenSurprisals
 from textlds.lds.params import LDSParams
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.learn.history import History
+from textlds.learn.settings import Observations
 from textlds.lexicon.lexicon import Lexicon
 from textlds.lexicon.observed import ObservedLexicon
 from textlds.linalg.quantized import Precision
 from textlds.linalg.threads import check_threads
 from textlds.linalg.types import Array, Matrix, Vector
-from textlds.model.exploring import Transition, nearest, require_known, transitions, word_in_context
+from textlds.model.exploring import (
+    Index,
+    Transition,
+    common_rows,
+    nearest,
+    require_known,
+    transitions,
+    word_in_context,
+)
 from textlds.model.files import is_packed, read_model, write_model
 from textlds.model.installed import find_model
 from textlds.model.lazy import LazyResults
@@ -45,7 +54,6 @@ from textlds.vectors.streaming import TokenStream
 
 Dtype = Literal["float32", "float64"]
 Gains = Literal["steady", "exact"]
-Observations = Literal["profiles", "words"]
 
 
 class TextLDS:
@@ -319,7 +327,13 @@ class TextLDS:
         return sequence_posterior(self.spaces.engine("float64"), self.encoder.encode(text), method)
 
     def similar(
-        self, word: str, *, context: Text | None = None, n: int = 10, recipe: RecipeLike = "context"
+        self,
+        word: str,
+        *,
+        context: Text | None = None,
+        n: int = 10,
+        recipe: RecipeLike = "context",
+        min_count: int | None = None,
     ) -> list[tuple[str, float]]:
         """Return the n words most similar to a word, with their cosines.
 
@@ -330,30 +344,40 @@ class TextLDS:
             n: How many.
             recipe: Of the vectors in context. Without a context, words are compared by their static vectors (the
                 "input" vectors of :mod:`textlds.model.static`).
+            min_count: Leave out words that occur less often; by default 20 times, fewer in a small corpus.
         """
         if n < 1:
             raise ArgumentError(f"n={n} must be at least 1.")
         chosen = self.recipe(recipe)
+        common = self._common(min_count, usual=20)
         if context is None:
             require_known(self.vocabulary, word)
             words = self.spaces.space("float32").words
-            return nearest(words[self.vocabulary.id(word)], words, self.vocabulary, n, without=word)
+            return nearest(words[self.vocabulary.id(word)], words, self.vocabulary, n, without=word, common=common)
         vector = word_in_context(self(context, recipe=chosen), word)
         words = self.spaces.space("float32", chosen.weighting).alone(chosen)
-        return nearest(vector, words, self.vocabulary, n, without=word)
+        return nearest(vector, words, self.vocabulary, n, without=word, common=common)
 
-    def dynamics(self, n: int = 6, *, words: int = 9) -> list[Transition]:
+    def dynamics(self, n: int = 6, *, words: int = 9, min_count: int | None = None) -> list[Transition]:
         """Return the n strongest transitions of the state, as the words likely before and after (the paper's Table 1).
 
         Args:
             n: How many singular vector pairs of A.
             words: How many words for each.
+            min_count: Leave out words that occur less often; by default once in 100,000 tokens or 20 times, whichever
+                is more, and less in a small corpus.
         """
         if n < 1 or words < 1:
             raise ArgumentError(f"n={n} and words={words} must be at least 1.")
-        params = self.params.normalised()
-        known = np.arange(self.vocabulary.n_types)
-        return transitions(params.A, params.C, self.vocabulary, n, words, common=known)
+        common = self._common(min_count, usual=max(20, 1e-5 * self._occurrences.sum()))
+        observed = isinstance(self.lexicon, ObservedLexicon)
+        params = (self._stored if observed else self.params).normalised()
+        C = params.C if observed else params.C[common]
+        if isinstance(self.lexicon, ObservedLexicon):
+            # y(w)ᵀ C x / |y(w)|: how near the observation that a state predicts is to that of a word
+            y = self.lexicon.observed(np.eye(self.lexicon.size), self.lexicon.profiles[common])
+            C = (y / np.maximum(np.linalg.norm(y, axis=1, keepdims=True), 1e-30)) @ C
+        return transitions(params.A, C, self.vocabulary, n, words, common=common)
 
     def quantized(
         self, precision: Precision = "int8", *, vocab_size: int | None = None, dimensions: int | None = None
@@ -447,6 +471,15 @@ class TextLDS:
         kept = {name: getattr(self, name) for name in ("lexicon", "history", "language")}
         options = {**kept, "recipes": self._own_recipes, "tokenizer": self.encoder.tokenizer, **changes}
         return TextLDS(self._stored, self.vocabulary, self.frequencies, self.moments, **options)
+
+    @property
+    def _occurrences(self) -> Vector:
+        return corpus_counts(self.frequencies, self.history.settings)[0]
+
+    def _common(self, min_count: int | None, *, usual: float) -> Index:
+        if min_count is not None and min_count < 1:
+            raise ArgumentError(f"min_count={min_count} must be at least 1.")
+        return common_rows(self._occurrences, self.vocabulary, min_count, usual=usual)
 
     def _language(self, engine: Engine) -> Predictor:
         if self._predictor is None:
