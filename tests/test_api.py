@@ -166,7 +166,7 @@ def test_options_of_both_reach_them(texts):
         texts=texts, vocab_size=20, state_size=4, iterations=3,
         text=TextSettings(tokenizer="whitespace", boundaries="none", unknown="single"),
         counting=CountSettings(max_lag=5),
-        settings=FitSettings(seed=1, ssid_horizon=3, em_horizon=4, noise="spherical"),
+        settings=FitSettings(seed=1, ssid_horizon=3, em_horizon=4, noise="spherical", observations="words"),
     )  # fmt: skip
     recorded = model.history.settings
     assert (recorded["max_lag"], recorded["em_horizon"], recorded["noise"], recorded["seed"]) == (5, 4, "spherical", 1)
@@ -303,7 +303,9 @@ def test_a_setting_is_given_once(texts):
         textlds.fit(counts, state_size=3, settings=FitSettings(state_size=4))
     with pytest.raises(ArgumentError, match=r"max_lag=3 and counting=.* contradict"):
         textlds.count(texts=texts, max_lag=3, counting=CountSettings(max_lag=4))
-    model = textlds.fit(counts, state_size=3, iterations=1, settings=FitSettings(state_size=3, noise="spherical"))
+    model = textlds.fit(
+        counts, state_size=3, settings=FitSettings(state_size=3, iterations=1, noise="spherical", observations="words")
+    )
     assert (model.state_size, model.params.noise.kind) == (3, "spherical")
     with pytest.raises(ArgumentError, match=r"noise is a setting: give it as settings=FitSettings\(noise="):
         textlds.fit(counts, noise="spherical")

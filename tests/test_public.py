@@ -78,8 +78,10 @@ def test_a_name_that_is_not_there():
 
 
 def test_defaults_are_the_papers():
-    defaults = {"state_size": 200, "iterations": 50, "ssid_horizon": 4, "em_horizon": 7, "seed": 0}
+    defaults = {"ssid_horizon": 4, "em_horizon": 7, "seed": 0}
     assert {name: getattr(textlds.FitSettings(), name) for name in defaults} == defaults
+    words = textlds.FitSettings(observations="words").resolved(75e6, 100_000)
+    assert (words.state_size, words.iterations, words.pseudocount, words.start) == (200, 50, "paper", "subspace")
     assert (textlds.CountSettings().vocab_size, textlds.CountSettings().max_lag) == (100_000, 7)
 
 

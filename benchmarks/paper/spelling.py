@@ -8,10 +8,9 @@ import textlds
 from textlds.evaluation.features import Features, Sentences, Vectors, plain
 from textlds.learn.moments import resolve_pseudocount
 from textlds.lexicon.spelling import fit_spelling
-from textlds.lexicon.unknown import spelt
+from textlds.lexicon.unknown import shrunk, spelt
 from textlds.linalg.threads import one_blas_thread
 from textlds.linalg.types import Matrix
-from textlds.vectors.weighting import shrunk
 
 
 def spelt_features(counts: textlds.LagCounts, table: Matrix, *, threads: int) -> Features:

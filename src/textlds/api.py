@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from textlds.corpus.encoding import Text
 from textlds.corpus.reading.records import is_of_datasets
@@ -16,7 +16,7 @@ from textlds.errors import ArgumentError
 from textlds.learn.moments import Pseudocount
 from textlds.learn.run import Callback, fit_counts
 from textlds.learn.select import Selection, select_settings
-from textlds.learn.settings import FitSettings
+from textlds.learn.settings import FitSettings, Observations
 from textlds.model.textlds import TextLDS
 from textlds.model.training import fit_to_folder, model_of, train_to_folder
 from textlds.progress import ProgressOption
@@ -78,10 +78,11 @@ def count(
 def fit(
     counts: LagCounts,
     *,
-    state_size: int | None = None,
-    iterations: int | None = None,
+    state_size: int | Literal["auto"] | None = None,
+    iterations: int | Literal["auto"] | None = None,
     seed: int | None = None,
     pseudocount: Pseudocount | None = None,
+    observations: Observations | None = None,
     settings: FitSettings | None = None,
     callback: Callback[TextLDS] | None = None,
     output: PathLike | None = None,
@@ -93,10 +94,12 @@ def fit(
 
     Args:
         counts: From :func:`textlds.count`.
-        state_size: h, the length of the state and of a token's vector (200).
-        iterations: EM iterations at most (50).
+        state_size: h, the length of the state and of a token's vector (auto): 200, fewer for little text.
+        iterations: EM iterations at most (auto): 20, or 50 where one-hot words are observed.
         seed: The same seed gives the same bits, for any number of threads (0).
-        pseudocount: κ per type, or ``"paper"`` (the default): 0.2 T / V.
+        pseudocount: κ per type (auto): 0, or ``"paper"``, 0.2 T / V, where one-hot words are observed.
+        observations: What the model observes, ``"profiles"`` of words (the default) or the one-hot ``"words"`` of the
+            paper.
         settings: Other settings of the fit, such as ``FitSettings(noise="diagonal", em_horizon=5)``.
         callback: Called with a :class:`FitStep` after every iteration; return True to stop.
         output: Write the model to this folder. Until it is written, unfinished work is kept in ``<output>.work``.
@@ -105,8 +108,9 @@ def fit(
         progress: True for a progress bar, or an object that shows it.
     """
     chosen = FitSettings.joined(
-        settings, "settings", state_size=state_size, iterations=iterations, seed=seed, pseudocount=pseudocount
-    )
+        settings, "settings",
+        state_size=state_size, iterations=iterations, seed=seed, pseudocount=pseudocount, observations=observations,
+    )  # fmt: skip
     _check_output(output, resume=resume)
     if output is None:
         return fit_counts(counts, chosen, model_of, callback=callback, threads=threads, progress=progress)
@@ -118,8 +122,8 @@ def train(
     paths: PathLike | Iterable[PathLike] | None = None,
     *,
     texts: Iterable[str] | Iterable[Sequence[str]] | None = None,
-    state_size: int | None = None,
-    iterations: int | None = None,
+    state_size: int | Literal["auto"] | None = None,
+    iterations: int | Literal["auto"] | None = None,
     vocab_size: int | None = None,
     text: TextSettings | None = None,
     counting: CountSettings | None = None,

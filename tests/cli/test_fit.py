@@ -38,7 +38,8 @@ def test_fit_writes_a_model_and_reports_it(run: Run, counts: Path, tmp_path: Pat
 
 def test_options_reach_the_fit(run: Run, counts: Path, tmp_path: Path) -> None:
     options = (
-        "--pseudocount 2.5 --noise spherical --start random --em-horizon 5 --compression none --tolerance 0.5 --seed 9"
+        "--pseudocount 2.5 --noise spherical --start random --em-horizon 5 --compression none --tolerance 0.5 --seed 9 "
+        "--observations words"
     )
     run("fit", counts, "-o", tmp_path / "m", *SIZE, *options.split())
     settings = load(tmp_path / "m").history.settings
@@ -206,7 +207,7 @@ def test_settings_that_no_counts_can_serve_are_refused_before_counting(run: Run,
     for options, message in (
         (["--vocab-size", 20, "--state-size", 999], "exceeds what a vocabulary of"),
         (["--em-horizon", 9], "Count with max_lag=9"),
-        (["--ssid-horizon", 5], "Count with max_lag=9"),
+        (["--ssid-horizon", 5, "--observations", "words"], "Count with max_lag=9"),
     ):
         result = run("train", corpus, "-o", tmp_path / "m", *options, code=1)
         assert message in result.stderr
@@ -216,7 +217,7 @@ def test_settings_that_no_counts_can_serve_are_refused_before_counting(run: Run,
 
 def test_counts_outlive_a_fit_that_cannot_work(run: Run, corpus: Path, model: Path, tmp_path: Path) -> None:
     """The corpus has fewer words than the vocabulary might have had: that is known only when it is counted."""
-    wrong = ["train", corpus, "-o", tmp_path / "m", "--state-size", 999, "--quiet"]
+    wrong = ["train", corpus, "-o", tmp_path / "m", "--state-size", 999, "--observations", "words", "--quiet"]
     assert "exceeds what a vocabulary" in run(*wrong, code=1).stderr
     job, parts = read_work(tmp_path / "m.work")
     assert job["task"] == "train"
@@ -286,7 +287,7 @@ def test_select_tries_a_grid_and_writes_the_best(run: Run, counts: Path, corpus:
 
 
 def test_select_keeps_the_other_options(run: Run, counts: Path, tmp_path: Path) -> None:
-    options = ["--state-size", 3, "--noise", "spherical", "--select", "iterations=1,2"]
+    options = ["--state-size", 3, "--noise", "spherical", "--observations", "words", "--select", "iterations=1,2"]
     run("fit", counts, "-o", tmp_path / "m", *options)
     facts = json.loads(run("info", tmp_path / "m", "--json").stdout)
     assert facts["state_size"] == 3

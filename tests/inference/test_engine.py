@@ -8,12 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import gaussian
-from oracles.synthetic import KINDS, random_lds
+from oracles.synthetic import KINDS, canonical_of, random_lds
 from textlds.inference import engine as engine_module
 from textlds.inference.engine import Engine, sequence_starts, taken
 from textlds.inference.kernels import smooth_one, unpack_on_sphere
-from textlds.lds.canonical import canonical_system
-from textlds.lds.steady import steady_state
 
 V, H = 9, 3
 RAGGED = [5, 1, 0, 17, 2, 0, 1, 30, 17]
@@ -21,7 +19,7 @@ RAGGED = [5, 1, 0, 17, 2, 0, 1, 30, 17]
 
 def make_engine(seed=0, *, kind="full", dtype=np.float64, **options):
     params, m = random_lds(seed, V=V, **{"h": H, "kind": kind, **options})
-    return params, m, Engine(*canonical_system(params, steady_state(params), m), dtype)
+    return params, m, Engine(*canonical_of(params, m), dtype)
 
 
 def random_ids(seed, n):

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from oracles import gaussian
-from oracles.synthetic import KINDS, random_lds
-from textlds.lds.canonical import canonical_system
+from oracles.synthetic import KINDS, canonical_of, random_lds
 from textlds.lds.steady import steady_state
 
 V, H = 9, 3
@@ -16,7 +15,7 @@ def case(request):
     kind, seed = request.param
     params, m = random_lds(seed, V=V, h=H, kind=kind)
     steady = steady_state(params)
-    return params, m, steady, *canonical_system(params, steady, m)
+    return params, m, steady, *canonical_of(params, m)
 
 
 def close(found, expected, tolerance=1e-9):
@@ -72,7 +71,7 @@ def test_filter_and_smoother_of_a_text(case):
 def test_coordinates_do_not_depend_on_those_of_the_parameters(case):
     params, m, _, system, gains = case
     moved = params.transformed(np.random.default_rng(3).standard_normal((H, H)))
-    other, other_gains = canonical_system(moved, steady_state(moved), m)
+    other, other_gains = canonical_of(moved, m)
     close(other_gains, gains, 1e-7)
     close(other.A, system.A, 1e-7)
     close(other.shrink, system.shrink, 1e-7)

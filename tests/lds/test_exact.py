@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from oracles import gaussian
-from oracles.synthetic import KINDS, random_lds
-from textlds.lds.canonical import canonical_system
+from oracles.synthetic import KINDS, canonical_of, random_lds
 from textlds.lds.exact import exact_gains, smoothed_covariances
 from textlds.lds.steady import steady_state
 
@@ -15,7 +14,7 @@ V, H = 8, 3
 @pytest.fixture(params=KINDS)
 def case(request):
     params, m = random_lds(4, V=V, h=H, kind=request.param)
-    system, gains = canonical_system(params, steady_state(params), m)
+    system, gains = canonical_of(params, m)
     return params, m, system, gains
 
 

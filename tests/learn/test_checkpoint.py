@@ -175,7 +175,7 @@ def test_once_it_is_being_polished(counts, tmp_path, monkeypatch):
         ({"state_size": 2}, "state_size: 3 then, 2 now"),
         ({"seed": 1}, "seed: 0 then, 1 now"),
         ({"noise": "spherical"}, "noise: 'full' then, 'spherical' now"),
-        ({"pseudocount": 1.0}, r"pseudocount: 'paper' then, 1\.0 now"),
+        ({"pseudocount": 1.0}, r"pseudocount: 'auto' then, 1\.0 now"),
         ({"compression": "none"}, "compression: 20 then, 'none' now"),
         ({"em_horizon": 5, "seed": 2}, r"seed: 0 then, 2 now; em_horizon: 7 then, 5 now"),
     ],

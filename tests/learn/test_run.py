@@ -152,7 +152,9 @@ def test_polishing_without_a_sketch_is_more_iterations(counts):
     ],
 )
 def test_the_size_of_the_sketch(options, vocabulary, size):
-    assert FitSettings(**options).sketch_size(vocabulary) == size
+    settings = FitSettings(observations="words", **{"state_size": 200, **options})
+    assert settings.sketch_size(vocabulary) == size
+    assert FitSettings(state_size=200).sketch_size(vocabulary) is None  # profiles need none
 
 
 # When to stop
@@ -309,8 +311,8 @@ def test_progress_is_reported_phase_by_phase(counts):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"state_size": 0}, "state_size=0 must be a whole number of at least 1"),
-        ({"state_size": 2.5}, r"state_size=2\.5 must be a whole number"),
+        ({"state_size": 0}, "state_size=0 must be 'auto' or a whole number of at least 1"),
+        ({"state_size": 2.5}, r"state_size=2\.5 must be 'auto' or a whole number"),
         ({"iterations": -1}, "iterations=-1 must be"),
         ({"seed": -1}, "seed=-1 must be"),
         ({"seed": None}, "seed=None must be"),
@@ -321,7 +323,7 @@ def test_progress_is_reported_phase_by_phase(counts):
         ({"ssid_horizon": 1}, "ssid_horizon=1 must be a whole number of at least 2"),
         ({"polish": -1}, "polish=-1 must be"),
         ({"noise": "pink"}, "noise='pink' is not one of 'full', 'diagonal', 'spherical', 'bohning'"),
-        ({"start": "cold"}, "start='cold' is not one of 'subspace', 'random'"),
+        ({"start": "cold"}, "start='cold' is not one of 'auto', 'subspace', 'neighbours', 'random'"),
         ({"ssid_output": "last"}, "ssid_output='last' is not one of"),
         ({"ssid_covariance": "none"}, "ssid_covariance='none' is not one of"),
         ({"tolerance": -0.1}, r"tolerance=-0\.1 must be a number of at least 0"),
@@ -330,9 +332,14 @@ def test_progress_is_reported_phase_by_phase(counts):
         ({"compression": "lots"}, "compression='lots' must be 'auto' or 'none' or a whole number"),
         ({"compression": 3}, "compression=3 must be .* at least state_size=4"),
         ({"compression": 10.5}, r"compression=10\.5 must be"),
-        ({"pseudocount": -1}, "pseudocount=-1 must be 'paper' or a number of at least 0"),
+        ({"pseudocount": -1}, "pseudocount=-1 must be 'auto' or 'paper' or a number of at least 0"),
         ({"pseudocount": float("nan")}, "pseudocount=nan must be"),
-        ({"pseudocount": "auto"}, "pseudocount='auto' must be"),
+        ({"pseudocount": "lots"}, "pseudocount='lots' must be"),
+        ({"observations": "letters"}, "observations='letters' is not one of 'profiles', 'words'"),
+        ({"observations": "profiles", "noise": "diagonal"}, "noise='diagonal' is about one-hot words"),
+        ({"observations": "profiles", "polish": 2}, "polish=2 is about one-hot words.* Add observations='words'"),
+        ({"observations": "profiles", "compression": 60}, "leave compression out"),
+        ({"start": "neighbours", "noise": "spherical"}, "start='neighbours' needs noise='full', not 'spherical'"),
         ({"threads": 0}, "threads=0 must be"),
         ({"resume": True}, "resume=True needs output"),
         ({"noise": "diagonal", "compression": 20}, "cannot be combined with compression"),

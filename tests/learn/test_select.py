@@ -8,6 +8,8 @@ from model.worlds import counts_of, grammar_text
 from textlds.errors import ArgumentError
 from textlds.learn.settings import FitSettings
 
+WORDS = FitSettings(observations="words")
+
 
 @pytest.fixture(scope="module")
 def counts():
@@ -17,12 +19,12 @@ def counts():
 def test_trials_are_the_fits_they_name(counts):
     grid = {"state_size": [2, 4], "iterations": [3, 6]}
     held_out = [grammar_text(1, 300)]
-    found = textlds.select(counts, grid, held_out=held_out, settings=FitSettings(seed=5))
+    found = textlds.select(counts, grid, held_out=held_out, settings=FitSettings(observations="words", seed=5))
     assert len(found.trials) == 4
     merits = [trial.held_out for trial in found.trials]
     assert merits == sorted(merits, reverse=True)
     for trial in found.trials:
-        model = textlds.fit(counts, settings=FitSettings(seed=5, **trial.settings))
+        model = textlds.fit(counts, settings=FitSettings(observations="words", seed=5, **trial.settings))
         assert trial.log_likelihood == model.history.log_likelihood[-1]
         assert trial.held_out == pytest.approx(float(model.log_likelihood(held_out)), rel=1e-12)
     assert found.model.state_size == found.best.settings["state_size"]
@@ -36,7 +38,9 @@ def test_the_score_decides(counts):
 
 
 def test_settings_that_are_the_same_for_all(counts):
-    found = textlds.select(counts, {"iterations": [1, 2]}, settings=FitSettings(state_size=3, noise="spherical"))
+    found = textlds.select(
+        counts, {"iterations": [1, 2]}, settings=FitSettings(observations="words", state_size=3, noise="spherical")
+    )
     assert found.model.state_size == 3
     assert found.model.params.noise.kind == "spherical"
     assert found.model.history.settings["iterations"] == found.best.settings["iterations"]
@@ -44,15 +48,15 @@ def test_settings_that_are_the_same_for_all(counts):
 
 def test_trials_on_a_shared_sketch_can_be_made_again(counts):
     grid = {"state_size": [2, 4], "compression": ["auto", 10], "iterations": [2]}
-    for trial in textlds.select(counts, grid).trials:
-        again = textlds.fit(counts, settings=FitSettings(**trial.settings))
+    for trial in textlds.select(counts, grid, settings=WORDS).trials:
+        again = textlds.fit(counts, settings=FitSettings(observations="words", **trial.settings))
         assert trial.log_likelihood == again.history.log_likelihood[-1]
 
 
 def test_the_best_model_is_the_fit_of_its_settings(counts):
     grid = {"state_size": [2, 4], "pseudocount": [1.0, 5.0], "compression": [10], "iterations": [2]}
-    found = textlds.select(counts, grid, score=lambda m: float(np.abs(m.params.A).sum()))
-    again = textlds.fit(counts, settings=FitSettings(**found.best.settings))
+    found = textlds.select(counts, grid, settings=WORDS, score=lambda m: float(np.abs(m.params.A).sum()))
+    again = textlds.fit(counts, settings=FitSettings(observations="words", **found.best.settings))
     assert found.model.lexicon.profiles.tobytes() == again.lexicon.profiles.tobytes()
     assert found.model.params.C.tobytes() == again.params.C.tobytes()
 
@@ -70,7 +74,7 @@ def test_a_sketch_is_made_once_for_each_pseudocount(counts, monkeypatch):
     real = textlds.learn.select.make_sketch
     monkeypatch.setattr(textlds.learn.select, "make_sketch", lambda *args: made.append(args[1]) or real(*args))
     grid = {"state_size": [2, 3], "pseudocount": [1.0, 5.0], "compression": [8], "iterations": [2]}
-    found = textlds.select(counts, grid, score=lambda m: float(np.abs(m.params.A).sum()))
+    found = textlds.select(counts, grid, settings=WORDS, score=lambda m: float(np.abs(m.params.A).sum()))
     assert len(found.trials) == 4
     assert made == [8, 8]
 
@@ -96,6 +100,15 @@ def test_grids_that_make_no_sense(counts, grid, message):
 
 def test_settings_that_a_search_cannot_have(counts):
     with pytest.raises(ArgumentError, match="neither polish nor tolerance"):
-        textlds.select(counts, {"iterations": [1]}, settings=FitSettings(polish=2))
+        textlds.select(counts, {"iterations": [1]}, settings=FitSettings(observations="words", polish=2))
     with pytest.raises(ArgumentError, match=r"give it as settings=FitSettings\(seed=\.\.\.\)"):
         textlds.select(counts, {"iterations": [1]}, seed=3)
+
+
+def test_what_is_observed_is_chosen_by_a_score(counts):
+    grid = {"observations": ["words", "profiles"], "state_size": [3], "iterations": [2]}
+    with pytest.raises(ArgumentError, match="depends on observations"):
+        textlds.select(counts, grid)
+    found = textlds.select(counts, grid, score=lambda model: model.observations == "profiles")
+    assert [trial.settings["observations"] for trial in found.trials] == ["profiles", "words"]
+    assert found.model.observations == "profiles"

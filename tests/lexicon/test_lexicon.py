@@ -31,7 +31,7 @@ def counts():
 
 @pytest.fixture(scope="module")
 def model(counts):
-    return textlds.fit(counts, state_size=5, iterations=5, seed=3)
+    return textlds.fit(counts, state_size=5, iterations=5, seed=3, settings=FitSettings(observations="words"))
 
 
 def test_it_is_made_of_neighbours_and_of_how_often_words_occur(counts, model):
@@ -41,7 +41,9 @@ def test_it_is_made_of_neighbours_and_of_how_often_words_occur(counts, model):
     assert model.lexicon.profiles.tobytes() == profiles.tobytes()
     spelling = fit_spelling(counts.vocabulary.words[:known], counts.unigrams[:known], profiles, threads=1)
     assert model.lexicon.spelling.tobytes() == spelling.tobytes()
-    chosen = textlds.select(counts, {"iterations": [2]}, settings=FitSettings(state_size=5, seed=3)).model
+    chosen = textlds.select(
+        counts, {"iterations": [2]}, settings=FitSettings(state_size=5, seed=3, observations="words")
+    ).model
     assert chosen.lexicon.profiles.tobytes() == profiles.tobytes()
     assert chosen.lexicon.spelling.tobytes() == spelling.tobytes()
 
@@ -82,15 +84,16 @@ def test_counts_of_little_weight_still_tell_endings_apart(counts):
 def test_what_cannot_be_fitted_is_refused_before_the_lexicon_is_made(counts, monkeypatch):
     monkeypatch.setattr("textlds.learn.run.make_lexicon", lambda *_, **__: pytest.fail("too early"))
     with pytest.raises(textlds.errors.TextLDSError, match="state_size"):
-        textlds.fit(counts, state_size=len(counts.vocabulary), iterations=1)
+        textlds.fit(counts, state_size=len(counts.vocabulary), settings=FitSettings(observations="words"))
     with pytest.raises(textlds.errors.TextLDSError, match="lags"):
-        textlds.fit(counts, state_size=3, settings=FitSettings(ssid_horizon=6))
+        textlds.fit(counts, state_size=3, settings=FitSettings(ssid_horizon=6, observations="words"))
 
 
 def test_a_vocabulary_of_words_that_were_never_seen():
     vocabulary = Vocabulary.from_words(["a", "b", "c", "unseen"], TextSettings())
     counts = textlds.count(texts=[["a", "b", "a", "c", "b"]] * 50, vocabulary=vocabulary)
-    model = textlds.fit(counts, state_size=2, iterations=1, pseudocount=1.0)
+    words = FitSettings(observations="words")
+    model = textlds.fit(counts, state_size=2, iterations=1, pseudocount=1.0, settings=words)
     assert not model.lexicon.profiles[vocabulary.id("unseen")].any()
     (found,) = model.embed([["unseen", "a", "other"]], recipe="word")
     np.testing.assert_allclose(np.linalg.norm(found.vectors, axis=1), 1, atol=1e-5)  # by its spelling

@@ -34,5 +34,6 @@ def test_earlier_counts() -> None:
     model = textlds.load(BEFORE / "model")
     assert counts.vocabulary.words == model.vocabulary.words
     assert counts.tokens == int(counts.unigrams.sum()) == model.history.settings["tokens"]
-    again = textlds.fit(counts, state_size=8, iterations=10)
+    words = textlds.FitSettings(observations="words")
+    again = textlds.fit(counts, state_size=8, iterations=10, settings=words)
     assert again.history.log_likelihood[-1] == pytest.approx(model.history.log_likelihood[-1], rel=1e-3)

@@ -24,9 +24,9 @@ SETTINGS = TextSettings(tokenizer="whitespace", unknown="single")
 
 
 def fit(counts, **options):
-    """Fit with settings given one by one."""
+    """Fit with settings given one by one: to one-hot words, as the oracles do, unless told otherwise."""
     own = {name: options.pop(name) for name in FitSettings.options() if name in options}
-    return textlds.fit(counts, settings=FitSettings(**own), **options)
+    return textlds.fit(counts, settings=FitSettings(**{"observations": "words", **own}), **options)
 
 
 def names(n):

@@ -8,8 +8,10 @@ import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 
+from textlds.lds.canonical import canonical_system, word_gains
 from textlds.lds.noise import BohningNoise, DiagonalNoise, FullNoise, SphericalNoise
 from textlds.lds.params import LDSParams
+from textlds.lds.steady import steady_state
 from textlds.learn.moments import Moments, word_moments
 from textlds.linalg.operators import DenseOperator
 
@@ -145,3 +147,9 @@ def sample_moments(w, max_lag):
         for k in range(1, max_lag + 1)
     ]
     return Moments([DenseOperator(lag) for lag in lags], None, w.shape[-1])
+
+
+def canonical_of(params, m):
+    """Return the canonical system of a model of one-hot words, and the gains of all words."""
+    steady = steady_state(params)
+    return canonical_system(params, steady, word_gains(steady, m))

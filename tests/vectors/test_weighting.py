@@ -10,9 +10,10 @@ from textlds.corpus.settings import TextSettings
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.lexicon.features import spelling_features
 from textlds.lexicon.lexicon import Lexicon
+from textlds.lexicon.unknown import SHRINKAGE, shrunk
 from textlds.model.textlds import TextLDS
 from textlds.vectors.recipes import Recipe
-from textlds.vectors.weighting import MEMORY, SHRINKAGE, shrunk
+from textlds.vectors.weighting import MEMORY
 
 TEXT = ["aaa", "aab", "zzz", "aac", "aaa", "aaa", "aah", "aad", "aab", "aab"]
 

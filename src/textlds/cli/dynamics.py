@@ -14,21 +14,22 @@ if TYPE_CHECKING:
     from textlds.model.exploring import Transition
 
 
-def state_transitions(path: Path, *, n: int, words: int) -> list[Transition]:
+def state_transitions(path: Path, *, n: int, words: int, min_count: int | None = None) -> list[Transition]:
     """Return the n strongest transitions of a model's state."""
     from textlds.api import load
 
-    return load(path).dynamics(n, words=words)
+    return load(path).dynamics(n, words=words, min_count=min_count)
 
 
 def command(
     model: opt.Model,
     n: Annotated[int, typer.Option("-n", min=1, help="How many transitions.")] = 6,
     words: Annotated[int, typer.Option(min=1, help="How many words for each state.")] = 9,
+    min_count: opt.MinCount = None,
     as_json: opt.Json = False,
 ) -> None:
     """Show the strongest transitions of the state, as the words likely before and after."""
-    found = state_transitions(model, n=n, words=words)
+    found = state_transitions(model, n=n, words=words, min_count=min_count)
     if as_json:
         print_json([{"strength": t.strength, "source": t.source, "target": t.target} for t in found])
         return

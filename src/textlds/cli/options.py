@@ -76,6 +76,9 @@ def typer_option(settings: type[Settings], name: str) -> Any:
 TextColumn = Annotated[str, typer_option(ReadSettings, "text_column")]
 EncodingErrors = Annotated[Literal["strict", "replace"], typer_option(ReadSettings, "encoding_errors")]
 StateSize = Annotated[int, typer_option(FitSettings, "state_size")]
+MinCount = Annotated[
+    int | None, typer.Option(min=1, help="Leave out words that occur less often.", show_default="too rare to judge")
+]
 Iterations = Annotated[int, typer_option(FitSettings, "iterations")]
 Seed = Annotated[int, typer_option(FitSettings, "seed")]
 

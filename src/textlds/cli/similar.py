@@ -26,10 +26,11 @@ def command(
     ] = None,
     n: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 10,
     recipe: opt.Recipe = "context",
+    min_count: opt.MinCount = None,
     as_json: opt.Json = False,
 ) -> None:
     """List the words most similar to a word, with their cosines."""
-    found = similar_words(model, word, context=context, n=n, recipe=recipe)
+    found = similar_words(model, word, context=context, n=n, recipe=recipe, min_count=min_count)
     if as_json:
         print_json(
             {

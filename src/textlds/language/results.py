@@ -46,10 +46,13 @@ class NextWord(Mapping[str, float]):
         return np.array(self.probabilities, dtype=dtype) if copy else np.asarray(self.probabilities, dtype=dtype)
 
     def top(self, n: int = 10) -> list[tuple[str, float]]:
-        """Return the n most probable words with their probabilities."""
+        """Return the n most probable words with their probabilities; unknown classes are left out."""
         if n < 1:
             raise ArgumentError(f"n={n} must be at least 1.")
-        order = np.argsort(-self.probabilities, kind="stable")[:n].tolist()
+        vocabulary, boundary = self._vocabulary, self._vocabulary.settings.boundary_token
+        classes = [row for row in range(vocabulary.n_types, len(self)) if vocabulary.words[row] != boundary]
+        order = np.argsort(-self.probabilities, kind="stable")
+        order = order[~np.isin(order, classes)][:n].tolist()
         return [(self._vocabulary.words[i], float(self.probabilities[i])) for i in order]
 
     @property

@@ -72,19 +72,28 @@ class CanonicalSystem:
         return np.diag(1 / self.shrink) - self.A @ self.A.T
 
 
-def canonical_system(params: LDSParams, steady: SteadyState, null: Vector) -> tuple[CanonicalSystem, Matrix]:
+def word_gains(steady: SteadyState, null: Vector) -> Matrix:
+    """Return K (e_w / m_w − m) for every word, (V, h), in the coordinates of the parameters."""
+    # K m = 0 for the full and spherical kinds of noise, not for the others
+    return np.asarray(steady.KT * inverse_or_zero(null)[:, None] - null @ steady.KT)
+
+
+def canonical_system(params: LDSParams, steady: SteadyState, gains: Matrix) -> tuple[CanonicalSystem, Matrix]:
     """Change to the coordinates of inference. O(V h² + h³).
 
+    Args:
+        params: The model.
+        steady: Its steady state.
+        gains: K times the observation of every word, (V, h).
+
     Returns:
-        The system, and the gains k(w) = K (e_w / m_w − m) of every word, (V, h).
+        The system, and the gains in its coordinates.
     """
     _, inverse_root = sqrt_and_inverse(steady.cov_filt)
     values, vectors = np.linalg.eigh(symmetric(inverse_root @ steady.cov_pred @ inverse_root))
     values, vectors = values[::-1], vectors[:, ::-1]
     T = vectors.T @ inverse_root
-    # K m = 0 for the full and spherical kinds of noise, not for the others
-    weights = inverse_or_zero(null)
-    gains = (steady.KT * weights[:, None] - null @ steady.KT) @ T.T
+    gains = gains @ T.T
     signs = np.where(gains[np.argmax(np.abs(gains), axis=0), np.arange(len(T))] < 0, -1.0, 1.0)
     moved = params.transformed(signs[:, None] * T)
     system = CanonicalSystem(

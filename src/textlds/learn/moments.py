@@ -35,7 +35,7 @@ from textlds.linalg.threads import check_threads
 from textlds.linalg.types import Matrix, Vector
 
 Panel = TypeVar("Panel", NDArray[np.float32], NDArray[np.float64])
-Pseudocount = float | Literal["paper"]
+Pseudocount = float | Literal["auto", "paper"]
 
 # The paper adds 1000 pseudocounts to each of 200,000 types at a billion tokens: κV/T = 0.2.
 PAPER_SMOOTHING = 1000 * 200_000 / 1e9
@@ -127,7 +127,7 @@ class WordMoments(Moments):
 
 def resolve_pseudocount(pseudocount: Pseudocount, *, tokens: float, vocabulary: int) -> float:
     """Return κ: a number as it is; ``"paper"`` as κ = 0.2 T / V, which is 1000 at T = 10⁹ and V = 200,000."""
-    if pseudocount == "paper":
+    if pseudocount in ("auto", "paper"):
         return PAPER_SMOOTHING * tokens / vocabulary
     if not isinstance(pseudocount, int | float) or not 0 <= pseudocount < float("inf"):
         raise ArgumentError(f"pseudocount={pseudocount!r} must be a number of 0 or more, or 'paper'.")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -21,14 +22,16 @@ from textlds.learn.em import FIRST_RELAXATION, EMStep, check_horizon, em_steps
 from textlds.learn.history import History
 from textlds.learn.moments import Moments, WordMoments, word_moments
 from textlds.learn.settings import FitSettings
-from textlds.learn.sketch import Sketch, lost_energy, products, sketch
-from textlds.learn.ssid import random_start, subspace_identification
+from textlds.learn.sketch import Sketch, lost_energy, products, projected, sketch
+from textlds.learn.ssid import neighbour_start, random_start, subspace_identification
 from textlds.lexicon.lexicon import Lexicon, make_lexicon
+from textlds.lexicon.observed import observe
 from textlds.linalg.threads import check_threads, one_blas_thread
 from textlds.linalg.types import Vector
 from textlds.progress import Progress, ProgressOption, resolve
 from textlds.storage.work import STAGE, Work
 
+_log = logging.getLogger("textlds")
 _SAVE_EVERY = 15.0  # seconds between checkpoints
 
 
@@ -44,7 +47,7 @@ class Fitted:
         vocabulary: The words, in the order of the rows of C.
         frequencies: μ, (V,).
         moments: Second moments of the posterior means over the corpus.
-        lexicon: What words are like by themselves.
+        lexicon: What words are like by themselves; an observed one if C is that of observed profiles.
         history: How it was learnt.
     """
 
@@ -138,6 +141,7 @@ class FitRun(Generic[Model]):
         sketched: Sketch | None = None,
         lexicon: Lexicon | None = None,
     ) -> None:
+        settings = settings.resolved(counts.tokens, len(counts.vocabulary))
         self._counts, self._settings, self._build, self._callback = counts, settings, build, callback
         self._checkpoint: Checkpoint | None = None
         self._sketched, self._lexicon = sketched, lexicon
@@ -156,11 +160,15 @@ class FitRun(Generic[Model]):
         saved = checkpoint.load_step(self._root) if checkpoint else None
         if saved is not None:
             self._take_up(saved)
-        phases = self._phases(polishing=saved is not None and saved.phase > 0)
+        if self._settings.observations == "profiles":
+            phases = [self._observing()]
+        else:
+            phases = self._phases(polishing=saved is not None and saved.phase > 0)
         fresh = FIRST_RELAXATION if self._settings.acceleration == "overrelaxed" else 1.0
         first, done, relaxation = (saved.phase, saved.done, saved.relaxation) if saved else (0, 0, fresh)
         params = saved.params if saved else self._start(phases[0].moments)
-        self._make_lexicon()  # not before: what the counts cannot give is refused by now
+        if self._lexicon is None:
+            self._lexicon = self._make_lexicon()  # not before: what the counts cannot give is refused by now
         for number in range(first, len(phases)):
             step, stopped = self._iterate(params, phases[number], number, done, relaxation)
             step = self._lifted(step, phases[number].sketch)
@@ -181,25 +189,52 @@ class FitRun(Generic[Model]):
         self._history = replace(saved.history, settings={**saved.history.settings, **self._history.settings})
         self._began -= saved.history.seconds[-1] if saved.history.seconds else 0.0
 
+    @property
+    def _steps(self) -> int:
+        return cast("int", self._settings.iterations)
+
     def _phases(self, *, polishing: bool) -> list[_Phase]:
         settings = self._settings
         size = settings.sketch_size(len(self._root))
         if size is None:
-            return [_Phase(self._words, settings.iterations + settings.polish, None)]
+            return [_Phase(self._words, self._steps + settings.polish, None)]
         sketched = self._sketch(size)
-        phases = [_Phase(sketched.moments, settings.iterations, sketched)]
+        phases = [_Phase(sketched.moments, self._steps, sketched)]
         return phases + [_Phase(self._words, settings.polish, None)] * (settings.polish > 0 or polishing)
 
-    def _make_lexicon(self) -> None:
-        if self._lexicon is None and self._checkpoint:
-            self._lexicon = self._checkpoint.load_lexicon()
-        if self._lexicon is None:
-            self._lexicon = make_lexicon(
-                self._counts, self._words.lags[0].counts, self._settings.state_size,
+    def _make_lexicon(self) -> Lexicon:
+        lexicon = self._checkpoint.load_lexicon() if self._checkpoint else None
+        if lexicon is None:
+            lexicon = make_lexicon(
+                self._counts, self._words.lags[0].counts, self._settings.size,
                 seed=self._settings.seed, threads=self._threads, progress=self._progress,
             )  # fmt: skip
             if self._checkpoint:
-                self._checkpoint.save_lexicon(self._lexicon)
+                self._checkpoint.save_lexicon(lexicon)
+        return lexicon
+
+    def _observing(self) -> _Phase:
+        """Return the iterations on the moments of observed profiles."""
+        frequencies, vocabulary = self._words.frequencies, self._counts.vocabulary
+        seen = observe(self._lexicon or self._make_lexicon(), frequencies, vocabulary)
+        self._lexicon = seen
+        if seen.size < self._settings.size:
+            _log.warning(
+                "state_size=%d, but the profiles of these %d words have rank %d; the state has %d numbers. "
+                "Count more text for more.", self._settings.size, len(vocabulary), seen.size, seen.size,
+            )  # fmt: skip
+            self._settings = self._settings.replace(state_size=seen.size)
+            self._history.settings["state_size"] = seen.size
+        found = self._checkpoint.load_sketch(threads=self._threads) if self._checkpoint else None
+        if found is None:
+            with self._progress.task("Moments", len(self._words.lags), "lags") as task:
+                found = projected(
+                    self._words, seen.basis(frequencies, self._threads), seen.size,
+                    threads=self._threads, on_product=task.advance,
+                )  # fmt: skip
+            if self._checkpoint:
+                self._checkpoint.save_sketch(replace(found, basis=found.basis[:0]))  # it is made again in no time
+        return _Phase(found.moments, self._steps, None)
 
     def _sketch(self, size: int) -> Sketch:
         if self._sketched is None and self._checkpoint:
@@ -213,11 +248,13 @@ class FitRun(Generic[Model]):
     def _start(self, moments: Moments) -> LDSParams:
         settings, rng = self._settings, np.random.default_rng([self._settings.seed, 2])
         if settings.start == "random":
-            return random_start(moments, settings.state_size, rng=rng, noise=settings.noise)
+            return random_start(moments, settings.size, rng=rng, noise=settings.noise)
+        if settings.start == "neighbours":
+            return neighbour_start(moments, settings.size, rng=rng)
         with self._progress.task("Subspace", None) as task:
             params = subspace_identification(
                 moments,
-                settings.state_size,
+                settings.size,
                 horizon=settings.ssid_horizon,
                 rng=rng,
                 output=settings.ssid_output,

@@ -10,7 +10,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, SupportsFloat, TypeVar
+from typing import Any, Generic, Protocol, SupportsFloat, TypeVar, cast
 
 import numpy as np
 
@@ -97,12 +97,13 @@ def select_settings(
     progress: ProgressOption = False,
 ) -> Selection[Model]:
     """Try every combination of a grid of settings; see :func:`textlds.select`. ``build`` makes a model of a fit."""
-    combinations, stops = _combinations(grid, settings or FitSettings())
-    if score is None and len(grid.get("pseudocount", ())) > 1:
-        raise ArgumentError(
-            "likelihoods are relative to a static model that depends on the pseudocount, so they cannot choose one. "
-            "Give a score, such as tagging accuracy on a development set, or try one pseudocount at a time."
-        )
+    combinations, stops = _combinations(grid, settings or FitSettings(), counts)
+    for name in ("pseudocount", "observations"):
+        if score is None and len(grid.get(name, ())) > 1:
+            raise ArgumentError(
+                f"likelihoods are relative to a static model that depends on {name}, so they cannot choose between its "
+                f"values. Give a score, such as tagging accuracy on a development set, or try one value at a time."
+            )
     texts = None if held_out is None else list(held_out)
     if texts is not None and not texts:
         raise ArgumentError("held_out holds no text. Give some, or leave it out.")
@@ -147,7 +148,7 @@ class _Search(Generic[Model]):
             if size is not None and size not in sketches:
                 sketches[size] = make_sketch(words, size, settings.seed, self._threads, self._silent)
             own = None if size is None else sketches[size]
-            h = settings.state_size
+            h = settings.size
             if h not in self._lexicons:
                 self._lexicons[h] = make_lexicon(
                     counts, words.lags[0].counts, h, seed=settings.seed, threads=self._threads, progress=self._silent
@@ -196,7 +197,9 @@ def _with_one_sketch(group: list[FitSettings], vocabulary: int) -> list[FitSetti
     ]
 
 
-def _combinations(grid: Mapping[str, Sequence[Any]], base: FitSettings) -> tuple[list[FitSettings], list[int]]:
+def _combinations(
+    grid: Mapping[str, Sequence[Any]], base: FitSettings, counts: LagCounts
+) -> tuple[list[FitSettings], list[int]]:
     """Return all settings, those with the same pseudocount together, and the iterations to look at."""
     known = set(FitSettings.options()) - {"seed", "polish", "tolerance"}
     for name, values in grid.items():
@@ -206,9 +209,13 @@ def _combinations(grid: Mapping[str, Sequence[Any]], base: FitSettings) -> tuple
             raise ArgumentError(f"grid: give a list of values for {name!r}, not {values!r}.")
     if base.polish or base.tolerance:
         raise ArgumentError("select takes neither polish nor tolerance: trials stop at the iterations of the grid.")
-    stops = [base.replace(iterations=n).iterations for n in grid.get("iterations", [base.iterations])]
+
+    def chosen(**changes: Any) -> FitSettings:
+        return base.replace(**changes).resolved(counts.tokens, len(counts.vocabulary))
+
+    stops = [cast("int", chosen(iterations=n).iterations) for n in grid.get("iterations", [base.iterations])]
     # the sketch is shared by settings with one pseudocount, so these come together
     names = sorted((name for name in grid if name != "iterations"), key=lambda name: name != "pseudocount")
     products = itertools.product(*(grid[name] for name in names))
     changes = ({**dict(zip(names, values, strict=True)), "iterations": max(stops)} for values in products)
-    return [base.replace(**change) for change in changes], sorted(set(stops))
+    return [chosen(**change) for change in changes], sorted(set(stops))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Literal
+import math
+from typing import TYPE_CHECKING, Literal, cast
 
 from textlds.errors import ArgumentError, RankError
 from textlds.settings import ADVANCED, Settings, option, settings_class
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
     from textlds.lds.noise import NoiseKind
     from textlds.learn.moments import Pseudocount
 
-Start = Literal["subspace", "random"]
+Observations = Literal["profiles", "words"]
+Start = Literal["auto", "subspace", "neighbours", "random"]
 Compression = Literal["auto", "none"] | int
 Acceleration = Literal["none", "overrelaxed"]
 
@@ -25,13 +27,17 @@ class FitSettings(Settings):
     """Everything that decides what a fit gives, besides the counts.
 
     Attributes:
-        state_size: h, the length of the state and of a token's vector.
-        iterations: EM iterations at most.
+        state_size: h, the length of the state and of a token's vector; ``"auto"``: 200, fewer for little text.
+        iterations: EM iterations at most; ``"auto"``: 20, or 50 where one-hot words are observed.
         seed: The same seed gives the same bits, for any number of threads.
-        pseudocount: κ per type, or ``"paper"``: 0.2 T / V, the paper's 1000 at a billion tokens and 200,000 types.
+        observations: What the model observes of a word: its ``"profiles"``, so that words like each other are alike to
+            it, or the one-hot ``"words"`` of the paper.
+        pseudocount: κ per type, or ``"paper"``: 0.2 T / V, the paper's 1000 at a billion tokens and 200,000 types;
+            ``"auto"``: 0, or the paper's where one-hot words are observed.
         noise: Covariance of the observation noise: ``"full"`` (diagonal minus low rank), ``"diagonal"``,
             ``"spherical"`` or ``"bohning"``; the last three are there to be compared.
-        start: EM starts from ``"subspace"`` identification or from ``"random"`` parameters.
+        start: EM starts from ``"subspace"`` identification, from the moments of ``"neighbours"`` or from ``"random"``
+            parameters; ``"auto"``: from neighbours, or from subspace identification where one-hot words are observed.
         em_horizon: r of EM's approximate statistics.
         compression: Learn on a sketch of the moments with this many dimensions; ``"auto"`` chooses, ``"none"`` learns
             in the full space.
@@ -45,20 +51,28 @@ class FitSettings(Settings):
         ssid_whitened: Whether subspace identification sees whitened moments.
     """
 
-    state_size: int = option(200, "Length of a token's vector.", kind=int, minimum=1)
-    iterations: int = option(50, "EM iterations at most.", kind=int, minimum=0)
+    state_size: int | Literal["auto"] = option(
+        "auto", "Length of a token's vector; auto: 200, fewer for little text.", words=("auto",), kind=int, minimum=1
+    )
+    iterations: int | Literal["auto"] = option(
+        "auto", "EM iterations at most; auto: 20, or 50 for one-hot words.", words=("auto",), kind=int, minimum=0
+    )
     seed: int = option(0, "The same seed gives the same model, to the last bit.", kind=int, minimum=0)
+    observations: Observations = option(
+        "profiles", "What the model observes: profiles of words, or one-hot words as in the paper.",
+        words=("profiles", "words"), panel=_PANEL,
+    )  # fmt: skip
     pseudocount: Pseudocount = option(
-        "paper", "Added to the count of each word; paper: 0.2 T / V.",
-        words=("paper",), kind=float, minimum=0, panel=_PANEL,
+        "auto", "Added to the count of each word; paper: 0.2 T / V; auto: 0, or paper for one-hot words.",
+        words=("auto", "paper"), kind=float, minimum=0, panel=_PANEL,
     )  # fmt: skip
     noise: NoiseKind = option(
         "full", "Covariance of the observation noise.",
         words=("full", "diagonal", "spherical", "bohning"), panel=_PANEL,
     )  # fmt: skip
     start: Start = option(
-        "subspace", "Where EM starts: subspace identification or random parameters.",
-        words=("subspace", "random"), panel=_PANEL,
+        "auto", "Where EM starts; auto: neighbours, or subspace for one-hot words.",
+        words=("auto", "subspace", "neighbours", "random"), panel=_PANEL,
     )  # fmt: skip
     em_horizon: int = option(7, "Horizon r of EM.", kind=int, minimum=1, panel=_PANEL)
     compression: Compression = option(
@@ -87,31 +101,65 @@ class FitSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.compression, int) and self.compression < self.state_size:
+        if self.observations == "profiles":
+            for name, value in _OF_WORDS.items():
+                if getattr(self, name) != value:
+                    raise ArgumentError(
+                        f"{name}={getattr(self, name)!r} is about one-hot words, but observations='profiles'. "
+                        f"Add observations='words', or leave {name} out."
+                    )
+        if self.start == "neighbours" and self.noise != "full":
+            raise ArgumentError(f"start='neighbours' needs noise='full', not {self.noise!r}. Use start='subspace'.")
+        if (
+            isinstance(self.compression, int)
+            and isinstance(self.state_size, int)
+            and self.compression < self.state_size
+        ):
             raise ArgumentError(
                 f"compression={self.compression!r} must be 'auto', 'none', or a whole number of at least "
                 f"state_size={self.state_size}."
             )
 
+    @property
+    def size(self) -> int:
+        """h, once it is chosen."""
+        return cast("int", self.state_size)
+
+    def resolved(self, tokens: float, rows: int) -> FitSettings:
+        """Return the settings with a value in place of every ``"auto"`` but that of compression.
+
+        Args:
+            tokens: T.
+            rows: V.
+        """
+        words = self.observations == "words"
+        chosen = {
+            "state_size": auto_state_size(tokens, rows),
+            "iterations": 50 if words else 20,
+            "pseudocount": "paper" if words else 0,
+            "start": "subspace" if words else "neighbours",
+        }
+        return self.replace(**{name: value for name, value in chosen.items() if getattr(self, name) == "auto"})
+
     def sketch_size(self, vocabulary: int) -> int | None:
-        """Return the number of dimensions of the sketch, or None to learn in the full space."""
-        if self.compression == "none":
+        """Return the number of dimensions of the sketch, or None to learn in the full space or from profiles."""
+        if self.compression == "none" or self.observations == "profiles":
             return None
         if self.compression != "auto":
             return min(int(self.compression), vocabulary - 1)
-        size = 4 * self.state_size + 100
+        size = 4 * self.size + 100
         fits = self.noise in ("full", "spherical") and self.ssid_whitened and 2 * size <= vocabulary
         return size if fits else None
 
     def check_counts(self, rows: int, max_lag: int) -> None:
         """Refuse what no counts with at most so many rows and lags can serve, before they are made."""
-        if self.state_size >= rows:
+        if self.state_size != "auto" and self.state_size >= rows:
             raise RankError(
                 f"state_size={self.state_size} exceeds what a vocabulary of {rows} words supports. "
                 f"Lower it to at most {rows - 1}, or raise vocab_size."
             )
         needed = 2 * self.ssid_horizon - 1
-        if self.start == "subspace" and needed > max_lag:
+        if self.resolved(1, rows).start == "subspace" and needed > max_lag:
             raise ArgumentError(
                 f"ssid_horizon={self.ssid_horizon} needs lags up to {needed}, but the counts hold {max_lag}. "
                 f"Count with max_lag={max(needed, self.em_horizon)}, or lower ssid_horizon."
@@ -121,3 +169,13 @@ class FitSettings(Settings):
                 f"em_horizon={self.em_horizon} is not between 1 and {max_lag}, the largest lag in the counts. "
                 f"Count with max_lag={self.em_horizon}, or lower em_horizon."
             )
+
+
+# settings that mean nothing where profiles are observed, and their values then
+_OF_WORDS = {"noise": "full", "compression": "auto", "polish": 0, "ssid_whitened": True}
+
+
+def auto_state_size(tokens: float, rows: int) -> int:
+    """Return h for so many tokens and rows: 200 from 75 million tokens on, 100 at 5 million, 40 at 100,000."""
+    size = 10 * int(0.215 * math.sqrt(math.sqrt(tokens)) + 0.5)
+    return max(1, min(200, max(size, 10), rows // 4))

@@ -75,11 +75,26 @@ def sketch(
     panel = rng.standard_normal((moments.size, size), dtype=np.float32)
     basis = orthonormal(_sample(near, panel, rng, on_product), moments.null, threads, passes=1)
     basis = orthonormal(_power(near, basis, on_product), moments.null, threads, passes=2)
+    return projected(moments, basis, moments.rank, threads=threads, on_product=on_product)
+
+
+def projected(
+    moments: Moments, basis: Tall, rank: int, *, threads: int, on_product: Callable[[], None] = lambda: None
+) -> Sketch:
+    """Project on a basis: R sparse products.
+
+    Args:
+        moments: Ψ_1..Ψ_R over the whole vocabulary.
+        basis: B, (V, p), orthonormal columns, orthogonal to the null direction.
+        rank: The dimension of what is observed: V − 1 if it is the whole word, p if it is the word seen through B.
+        threads: For the dense products.
+        on_product: Called after every sparse product.
+    """
     small = []
     for lag in moments.lags:
         small.append(DenseOperator(gram(basis, lag.matmat(basis), threads)))
         on_product()
-    return Sketch(basis, Moments(small, None, moments.rank, threads=threads))
+    return Sketch(basis, Moments(small, None, rank, threads=threads))
 
 
 def products(lags: int) -> int:

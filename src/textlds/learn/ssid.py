@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 
 from textlds.errors import ArgumentError, RankError
-from textlds.lds.noise import NoiseKind, initial_noise
+from textlds.lds.noise import FullNoise, NoiseKind, initial_noise
 from textlds.lds.params import LDSParams
 from textlds.learn.moments import Moments
 from textlds.linalg.elementwise import inverse_or_zero
@@ -36,6 +36,9 @@ OutputRule = Literal["first", "regression"]
 CovarianceRule = Literal["matched", "paper"]
 
 _RADIUS_LIMIT = 0.99  # eigenvalues of A outside this circle are pulled onto it
+SIGNAL = 0.4  # s, the part of an observation that is signal at first; chosen on development sets
+_NORM_LIMIT = 0.95  # ‖A‖₂ at first
+_BASIS_LAGS, _BASIS_ROUNDS = 2, 4  # lags that the directions come from, and rounds of subspace iteration
 _RANK_TOLERANCE = 1e-9  # relative to the largest singular value of the Hankel matrix
 
 
@@ -104,9 +107,7 @@ def random_start(
 
     A has spectral radius ½ and C Σ Cᵀ has eigenvalues around a tenth; C is orthogonal to the null direction.
     """
-    largest = min(moments.rank, moments.size)
-    if state_size > largest:
-        raise RankError(f"state_size={state_size} exceeds the dimension of the data, {largest}.")
+    check_size(moments, state_size)
     A = rng.standard_normal((state_size, state_size))
     A *= 0.5 / spectral_radius(A)
     basis, _ = np.linalg.qr(moments.lag0(rng.standard_normal((moments.size, state_size))))
@@ -114,6 +115,29 @@ def random_start(
     Q = np.eye(state_size)
     cov_state = symmetric(solve_lyapunov(A, Q))
     return LDSParams(A, C, Q, initial_noise(noise, C, cov_state, moments.null, moments.rank)).normalised()
+
+
+def neighbour_start(moments: Moments, state_size: int, *, rng: np.random.Generator) -> LDSParams:
+    """Return a model whose state is the part s of the observation that is not noise, moving as neighbours do.
+
+    In coordinates with E[x xᵀ] = I, a model is A and C, valid if ‖A‖₂ < 1 and ‖C‖₂ < 1. Take C = s^½ B with B
+    orthonormal; then Ψ_1 = C A Cᵀ gives A = Bᵀ Ψ_1 B / s, whose singular values are kept below one. B is the identity
+    where the state is as large as the observation, and else the leading directions of neighbours.
+
+    The likelihood hardly depends on s: of one autocovariance, many models with different shares of noise can be made
+    (Faurre 1976). Subspace identification leaves the choice to one number for all directions, which the strongest
+    decide; the others begin with almost no signal, and EM moves a direction the slower, the less signal it has.
+    """
+    check_size(moments, state_size)
+    B: Matrix = np.eye(moments.size)
+    if state_size < moments.size or moments.null is not None:
+        B = moments.lag0(rng.standard_normal((moments.size, state_size)))
+        near = moments.lags[:_BASIS_LAGS]
+        for _ in range(_BASIS_ROUNDS):
+            B, _ = np.linalg.qr(sum(lag.matmat(lag.rmatmat(B)) + lag.rmatmat(lag.matmat(B)) for lag in near))
+    U, strengths, Vt = np.linalg.svd(B.T @ moments.lags[0].matmat(B) / SIGNAL)
+    A = (U * np.minimum(strengths, _NORM_LIMIT)) @ Vt
+    return LDSParams(A, np.sqrt(SIGNAL) * B, symmetric(np.eye(state_size) - A @ A.T), FullNoise(np.eye(state_size)))
 
 
 def pulled_inside(A: Matrix, limit: float) -> Matrix:
@@ -139,6 +163,11 @@ def _check(moments: Moments, state_size: int, horizon: int) -> None:
             f"subspace identification with horizon {horizon} needs lags up to {needed}, but the counts hold "
             f"{available}. Count with max_lag={needed}{f', or set ssid_horizon={possible}' if possible > 1 else ''}."
         )
+    check_size(moments, state_size)
+
+
+def check_size(moments: Moments, state_size: int) -> None:
+    """Raise RankError if the state is larger than the observations."""
     largest = min(moments.rank, moments.size)
     if state_size > largest:
         raise RankError(

@@ -22,6 +22,11 @@ from textlds.linalg.quantized import RowTable
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.types import Array, Matrix, Vector
 
+# Chosen on the development sets of two treebanks; nothing depends on it sharply.
+SHRINKAGE = 2.5  # λ
+
+_ROWS = 4096  # of a table that are worked on at a time
+
 
 @dataclass(frozen=True, eq=False)
 class UnknownWords:
@@ -45,14 +50,14 @@ class Speller:
         spelling: G, (B, h).
         carry: What carries a word's vector to the coordinates of the state, (h, h).
         centre: Mean of the words' vectors over the text, (h,).
-        shift: Mean of the gains before it was taken off, (h,).
+        shift: Mean of the gains, scaled to length one, before it was taken off, (h,); None where they are not scaled.
     """
 
     vocabulary: Vocabulary
     spelling: NDArray[np.float32] | RowTable
     carry: Matrix
     centre: Vector
-    shift: Vector
+    shift: Vector | None
 
     def read(
         self, window: Sequence[EncodedText], ids: NDArray[np.int32], offsets: NDArray[np.int64]
@@ -91,9 +96,9 @@ class Speller:
         return UnknownWords(self.gains(found).astype(dtype), found.astype(dtype))
 
     def gains(self, words: Array) -> Array:
-        """Return k'(w) of words from their vectors l(w), (n, h)."""
-        found: Array = on_sphere((words - self.centre) @ self.carry) - self.shift
-        return found
+        """Return the gains of words from their vectors l(w), (n, h)."""
+        found: Array = (words - self.centre) @ self.carry
+        return found if self.shift is None else on_sphere(found) - self.shift
 
 
 def spelt(
@@ -109,6 +114,22 @@ def spelt(
         spelling, indices = spelling.rows(buckets), places.astype(np.int32)
     _add_rows(indptr, indices, spelling, out)
     return on_sphere(out, out=out, nothing=1e-20)  # counts of little weight give short vectors, with a direction
+
+
+def shrunk(table: Matrix, towards: Matrix, frequencies: Vector) -> Matrix:
+    """Return the vectors of all words, those of rare ones shrunk towards others, scaled to length one.
+
+    Args:
+        table: Of all rows, (V, h).
+        towards: Of the known types, (n_types, h): what each is shrunk towards.
+        frequencies: μ, (V,).
+    """
+    weights = SHRINKAGE / (frequencies[: len(towards)] * len(frequencies) + SHRINKAGE)
+    result = table.astype(np.float64)
+    for start in range(0, len(towards), _ROWS):  # arrays of all words are large, and take longer to get than to fill
+        rows = slice(start, min(start + _ROWS, len(towards)))
+        result[rows] += weights[rows, None] * towards[rows]
+    return on_sphere(result, out=result)
 
 
 @kernel_fma

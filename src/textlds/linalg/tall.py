@@ -58,3 +58,12 @@ def times(tall: Tall, small: Tall, threads: int) -> Tall:
 
     parallel_map(block, range(0, len(tall), _ROWS), threads=threads)
     return out
+
+
+def weighted_gram(X: Matrix, weights: Vector, Y: Matrix) -> Matrix:
+    """Return Xᵀ diag(weights) Y in float64, without a copy of either."""
+    total = np.zeros((X.shape[1], Y.shape[1]))
+    for start in range(0, len(X), _ROWS // 2):
+        rows = slice(start, start + _ROWS // 2)
+        total += (weights[rows, None] * X[rows]).T @ Y[rows]
+    return total

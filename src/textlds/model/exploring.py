@@ -6,11 +6,16 @@ import difflib
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError, UnknownWordError
-from textlds.linalg.types import Array, Matrix
+from textlds.linalg.types import Array, Matrix, Vector
 from textlds.vectors.space import TokenVectors
+
+Index = NDArray[np.int64]
+
+_ENOUGH = 1000  # words that are never too rare, as none is left in a small corpus otherwise
 
 
 @dataclass(frozen=True)
@@ -40,12 +45,33 @@ def require_known(vocabulary: Vocabulary, word: str) -> None:
     )
 
 
-def nearest(vector: Array, vectors: Array, vocabulary: Vocabulary, n: int, *, without: str) -> list[tuple[str, float]]:
-    """Return the n known words whose unit vectors have the largest cosine with ``vector``."""
-    cosines = vectors[: vocabulary.n_types] @ (vector / max(float(np.linalg.norm(vector)), 1e-30))
+def common_rows(occurrences: Vector, vocabulary: Vocabulary, least: float | None, *, usual: float) -> Index:
+    """Return the rows of the words that occur often enough to be judged, unknown classes left out.
+
+    Args:
+        occurrences: n of every row, (V,).
+        vocabulary: The words.
+        least: How often at least; None for the usual, or as often as the thousandth word if that is less.
+        usual: What is often enough in a large corpus.
+    """
+    known = occurrences[: vocabulary.n_types]
+    if least is None:
+        enough = np.sort(known)[-min(_ENOUGH, len(known)) :][:1]
+        least = min(usual, float(enough[0])) if len(enough) else 0.0
+    rows = np.flatnonzero(known >= least)
+    if not len(rows):
+        raise ArgumentError(f"min_count={least:g} leaves no word: the most frequent occurs {known.max():g} times.")
+    return rows
+
+
+def nearest(
+    vector: Array, vectors: Array, vocabulary: Vocabulary, n: int, *, without: str, common: Index
+) -> list[tuple[str, float]]:
+    """Return the n words among the common rows whose unit vectors have the largest cosine with ``vector``."""
+    cosines = vectors[common] @ (vector / max(float(np.linalg.norm(vector)), 1e-30))
     own = vocabulary.id(without)
     order = np.argsort(-cosines, kind="stable")[: n + 1]
-    return [(vocabulary.words[i], float(cosines[i])) for i in order if i != own][:n]
+    return [(vocabulary.words[common[i]], float(cosines[i])) for i in order if common[i] != own][:n]
 
 
 def word_in_context(text: TokenVectors, word: str) -> Array:
@@ -59,7 +85,7 @@ def word_in_context(text: TokenVectors, word: str) -> Array:
     return mean
 
 
-def transitions(A: Matrix, C: Matrix, vocabulary: Vocabulary, n: int, words: int, *, common: Array) -> list[Transition]:
+def transitions(A: Matrix, C: Matrix, vocabulary: Vocabulary, n: int, words: int, *, common: Index) -> list[Transition]:
     """Return the n strongest singular vector pairs of A with the words most likely in each state.
 
     Args:
@@ -69,13 +95,12 @@ def transitions(A: Matrix, C: Matrix, vocabulary: Vocabulary, n: int, words: int
         vocabulary: For the words.
         n: How many pairs.
         words: How many words for each state.
-        common: The rows to choose from.
+        common: The rows of the words to choose from.
     """
     U, strengths, Vt = np.linalg.svd(A)
-    rows = C[common]
     result = []
     for i in range(min(n, len(A))):
-        source, target = rows @ Vt[i], rows @ U[:, i]
+        source, target = C @ Vt[i], C @ U[:, i]
         # (v, u) and (−v, −u) are the same pair: take the sign under which the words stand out more
         if np.sort(source)[-words:].sum() + np.sort(target)[-words:].sum() < -(
             np.sort(source)[:words].sum() + np.sort(target)[:words].sum()

@@ -12,13 +12,14 @@ import numpy as np
 from textlds._version import __version__
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.vocabulary import Vocabulary
-from textlds.errors import REMEDY, FormatError
+from textlds.errors import REMEDY, FormatError, check_choice
 from textlds.language.language import LanguageModel
 from textlds.lds.noise import NOISE_KINDS, noise_from_arrays
 from textlds.lds.params import LDSParams
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.learn.history import History
 from textlds.lexicon.lexicon import Lexicon
+from textlds.lexicon.observed import ObservedLexicon
 from textlds.linalg.types import Array, Vector
 from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.folders import CONFIG, new_folder, read_config, read_json, write_config, write_json
@@ -64,6 +65,7 @@ def write_model(
             "state_size": len(arrays["A"]),
             "vocabulary_size": len(vocabulary),
             "noise": params.noise.kind,
+            "observations": "profiles" if isinstance(lexicon, ObservedLexicon) else "words",
             "lexicon": "profiles" in arrays,
             "text": vocabulary.settings.to_json(),
             **({"recipes": {name: str(recipe) for name, recipe in recipes.items()}} if recipes else {}),
@@ -89,6 +91,7 @@ def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
         settings = TextSettings.from_json(config["text"])
         vocabulary = Vocabulary.from_json(read_json(folder / VOCABULARY), settings)
         kind, h = str(config["noise"]), int(config["state_size"])
+        check_choice("observations", config.get("observations", "words"), ("profiles", "words"))
         recipes = own_recipes(config.get("recipes", {}), RECIPES)
     except FormatError:
         raise
@@ -103,7 +106,8 @@ def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{len(vocabulary)}. Restore it from a copy, or write it anew."
         )
     arrays = {name: np.array(array) for name, array in read_arrays(folder / ARRAYS).items()}  # the files may go away
-    _check_arrays(folder / ARRAYS, arrays, noise, h, len(vocabulary))
+    observed = config.get("observations") == "profiles"
+    _check_arrays(folder / ARRAYS, arrays, noise, h, len(vocabulary), observed=observed)
     of_noise = {name.removeprefix("noise."): array for name, array in arrays.items() if name.startswith("noise.")}
     frequencies = arrays["frequencies"]
     return {
@@ -113,11 +117,19 @@ def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
         "vocabulary": vocabulary,
         "frequencies": frequencies,
         "moments": PosteriorMoments(arrays["filt_filt"], arrays["smooth_filt"], arrays["smooth_smooth"]),
-        "lexicon": Lexicon(arrays["profiles"], arrays["spelling"]) if "profiles" in arrays else None,
+        "lexicon": _lexicon(arrays),
         "history": read_history(folder),
         "language": _read_language(folder, len(vocabulary), h) if LANGUAGE_ARRAYS in config["files"] else None,
         "recipes": recipes,
     }
+
+
+def _lexicon(arrays: Mapping[str, Array]) -> Lexicon | None:
+    if "profiles" not in arrays:
+        return None
+    if "centre" not in arrays:
+        return Lexicon(arrays["profiles"], arrays["spelling"])
+    return ObservedLexicon(arrays["profiles"], arrays["spelling"], arrays["centre"], arrays["whitening"])
 
 
 def read_history(folder: Path) -> History:
@@ -138,7 +150,7 @@ def _read_language(folder: Path, size: int, h: int) -> LanguageModel:
         raise FormatError(f"{folder / LANGUAGE_ARRAYS}: {error} Restore it from a copy, or calibrate anew.") from error
 
 
-def _check_arrays(path: Path, arrays: Mapping[str, Array], noise: str, h: int, size: int) -> None:
+def _check_arrays(path: Path, arrays: Mapping[str, Array], noise: str, h: int, size: int, *, observed: bool) -> None:
     expected: dict[str, tuple[tuple[int, ...], str]] = {
         "A": ((h, h), "float64"),
         "Q": ((h, h), "float64"),
@@ -155,6 +167,8 @@ def _check_arrays(path: Path, arrays: Mapping[str, Array], noise: str, h: int, s
     if "profiles" in arrays:  # a model made of parameters alone has no lexicon
         buckets = arrays["spelling"].shape[0] if "spelling" in arrays else 0
         expected |= {"profiles": ((size, h), "float32"), "spelling": ((buckets, h), "float32")}
+    if observed:  # C is that of the observations, of which there are as many as numbers in the state
+        expected |= {"C": ((h, h), "float64"), "centre": ((h,), "float64"), "whitening": ((h, h), "float64")}
     if set(arrays) != set(expected):
         raise FormatError(f"{path} holds {sorted(arrays)} instead of {sorted(expected)}.")
     for name, (shape, dtype) in expected.items():

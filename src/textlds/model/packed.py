@@ -214,7 +214,7 @@ def read_packed(
         name: RowTable(arrays[name], arrays.get(f"{name}.scale")) if name in arrays else None
         for name in ("words", "gains", "spelling")
     }
-    small = {name: np.array(arrays[name]) for name in (*SMALL, *(CARRY if lexicon else ()))}
+    small = {name: np.array(arrays[name]) for name in (*SMALL, *(CARRY if lexicon else ())) if name in arrays}
     return PackedModel(
         StoredTables(small, **tables),  # type: ignore[arg-type]  # words are always there: _check
         vocabulary, np.array(arrays["frequencies"], np.float64), facts,
@@ -235,7 +235,9 @@ def _check(path: Path, arrays: Mapping[str, Array], precision: Any, lexicon: boo
         "frequencies": ((V,), "float32"),
     }
     if lexicon:
-        expected |= {"carry": ((d, h), "float32"), "centre": ((d,), "float32"), "shift": ((h,), "float32")}
+        expected |= {"carry": ((d, h), "float32"), "centre": ((d,), "float32")}
+        if "shift" in arrays:  # not where profiles are observed
+            expected["shift"] = ((h,), "float32")
         expected["spelling"] = ((buckets, d), precision)
         if buckets < 1 or buckets & (buckets - 1):
             raise FormatError(f"{path}: spelling has {buckets} rows, which is not a power of two.")

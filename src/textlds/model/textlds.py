@@ -21,17 +21,27 @@ from textlds.inference.scoring import Scores, score_texts
 from textlds.inference.windows import check_texts
 from textlds.language.calibrating import Fitted, calibrate
 from textlds.language.language import LanguageModel, Link
-from textlds.language.predictor import Predictor, make_predictor
+from textlds.language.predictor import Predictor, corpus_counts, make_predictor
 from textlds.language.reading import next_context, surprisals
 from textlds.language.results import NextWord, Perplexity, TokenSurprisals
 from textlds.lds.params import LDSParams
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.learn.history import History
+from textlds.learn.settings import Observations
 from textlds.lexicon.lexicon import Lexicon
+from textlds.lexicon.observed import ObservedLexicon
 from textlds.linalg.quantized import Precision
 from textlds.linalg.threads import check_threads
-from textlds.linalg.types import Array, Vector
-from textlds.model.exploring import Transition, nearest, require_known, transitions, word_in_context
+from textlds.linalg.types import Array, Matrix, Vector
+from textlds.model.exploring import (
+    Index,
+    Transition,
+    common_rows,
+    nearest,
+    require_known,
+    transitions,
+    word_in_context,
+)
 from textlds.model.files import is_packed, read_model, write_model
 from textlds.model.installed import find_model
 from textlds.model.lazy import LazyResults
@@ -77,7 +87,8 @@ class TextLDS:
     ) -> None:
         self._A, self._Q, self._noise = params.A, params.Q, params.noise
         # rounded once, here, so that a model in memory and the same model from disk agree to the last bit
-        self._C = np.ascontiguousarray(params.C, np.float32)
+        kind: Any = np.float64 if isinstance(lexicon, ObservedLexicon) else np.float32
+        self._C: Matrix = np.ascontiguousarray(params.C, kind)
         self.vocabulary = vocabulary
         self.frequencies = frequencies
         self.moments = moments
@@ -85,8 +96,8 @@ class TextLDS:
         self.history = history or History()
         self.language = language
         self.encoder = Encoder(vocabulary, tokenizer=tokenizer)
-        stored = LDSParams(self._A, self._C, self._Q, self._noise)  # as in memory: C in float32
-        self.spaces = Spaces(stored, vocabulary, frequencies, moments, lexicon)
+        self._stored = LDSParams(self._A, self._C, self._Q, self._noise)
+        self.spaces = Spaces(self._stored, vocabulary, frequencies, moments, lexicon)
         self._own_recipes = dict(recipes or {})
         self._word_terms: Vector | None = None
         self._predictor: Predictor | None = None
@@ -104,8 +115,20 @@ class TextLDS:
 
     @property
     def params(self) -> LDSParams:
-        """The parameters A, C, Q and D, in the coordinates in which they were learnt."""
-        return LDSParams(self._A, self._C.astype(np.float64), self._Q, self._noise)
+        """The parameters A, C, Q and D of one-hot words, in the coordinates in which they were learnt.
+
+        A model that observes profiles is a model of one-hot words too (:mod:`textlds.lexicon.observed`).
+        """
+        C = self._C.astype(np.float64)
+        if isinstance(self.lexicon, ObservedLexicon):
+            C = self.lexicon.observed(C)
+            C *= np.sqrt(self.frequencies)[:, None]
+        return LDSParams(self._A, C, self._Q, self._noise)
+
+    @property
+    def observations(self) -> Observations:
+        """What the model observes: ``"profiles"``, or one-hot ``"words"`` as in the paper."""
+        return "profiles" if isinstance(self.lexicon, ObservedLexicon) else "words"
 
     def __call__(self, text: Text, *, recipe: RecipeLike = "context", dtype: Dtype = "float32") -> TokenVectors:
         """Return the tokens of one text with a vector for each.
@@ -171,7 +194,18 @@ class TextLDS:
 
     def recipe(self, recipe: RecipeLike) -> Recipe:
         """Return the recipe that a name or a spelled-out recipe means for this model."""
-        return resolve_recipe(recipe, self.recipes)
+        chosen = resolve_recipe(recipe, self.recipes)
+        if self.observations == "profiles" and chosen.weighting == "fitted":
+            raise ArgumentError(
+                f"recipe={str(recipe)!r} weights words as a model of one-hot words does, but this model observes "
+                f"profiles, which have one weighting. Leave 'fitted' out, or fit with observations='words'."
+            )
+        if self.observations == "words" and chosen.method == "exact" and chosen.weighting == "equal":
+            raise ArgumentError(
+                "method='exact' needs the gains of the fitted model, which weighting='equal' replaces. "
+                "Use weighting='fitted', or method='smooth'."
+            )
+        return chosen
 
     def dimensions(self, recipe: RecipeLike = "context") -> int:
         """Return d, the length of the vectors of a recipe."""
@@ -293,7 +327,13 @@ class TextLDS:
         return sequence_posterior(self.spaces.engine("float64"), self.encoder.encode(text), method)
 
     def similar(
-        self, word: str, *, context: Text | None = None, n: int = 10, recipe: RecipeLike = "context"
+        self,
+        word: str,
+        *,
+        context: Text | None = None,
+        n: int = 10,
+        recipe: RecipeLike = "context",
+        min_count: int | None = None,
     ) -> list[tuple[str, float]]:
         """Return the n words most similar to a word, with their cosines.
 
@@ -304,30 +344,40 @@ class TextLDS:
             n: How many.
             recipe: Of the vectors in context. Without a context, words are compared by their static vectors (the
                 "input" vectors of :mod:`textlds.model.static`).
+            min_count: Leave out words that occur less often; by default 20 times, fewer in a small corpus.
         """
         if n < 1:
             raise ArgumentError(f"n={n} must be at least 1.")
         chosen = self.recipe(recipe)
+        common = self._common(min_count, usual=20)
         if context is None:
             require_known(self.vocabulary, word)
             words = self.spaces.space("float32").words
-            return nearest(words[self.vocabulary.id(word)], words, self.vocabulary, n, without=word)
+            return nearest(words[self.vocabulary.id(word)], words, self.vocabulary, n, without=word, common=common)
         vector = word_in_context(self(context, recipe=chosen), word)
         words = self.spaces.space("float32", chosen.weighting).alone(chosen)
-        return nearest(vector, words, self.vocabulary, n, without=word)
+        return nearest(vector, words, self.vocabulary, n, without=word, common=common)
 
-    def dynamics(self, n: int = 6, *, words: int = 9) -> list[Transition]:
+    def dynamics(self, n: int = 6, *, words: int = 9, min_count: int | None = None) -> list[Transition]:
         """Return the n strongest transitions of the state, as the words likely before and after (the paper's Table 1).
 
         Args:
             n: How many singular vector pairs of A.
             words: How many words for each.
+            min_count: Leave out words that occur less often; by default once in 100,000 tokens or 20 times, whichever
+                is more, and less in a small corpus.
         """
         if n < 1 or words < 1:
             raise ArgumentError(f"n={n} and words={words} must be at least 1.")
-        params = self.params.normalised()
-        known = np.arange(self.vocabulary.n_types)
-        return transitions(params.A, params.C, self.vocabulary, n, words, common=known)
+        common = self._common(min_count, usual=max(20, 1e-5 * self._occurrences.sum()))
+        observed = isinstance(self.lexicon, ObservedLexicon)
+        params = (self._stored if observed else self.params).normalised()
+        C = params.C if observed else params.C[common]
+        if isinstance(self.lexicon, ObservedLexicon):
+            # y(w)ᵀ C x / |y(w)|: how near the observation that a state predicts is to that of a word
+            y = self.lexicon.observed(np.eye(self.lexicon.size), self.lexicon.profiles[common])
+            C = (y / np.maximum(np.linalg.norm(y, axis=1, keepdims=True), 1e-30)) @ C
+        return transitions(params.A, C, self.vocabulary, n, words, common=common)
 
     def quantized(
         self, precision: Precision = "int8", *, vocab_size: int | None = None, dimensions: int | None = None
@@ -347,7 +397,7 @@ class TextLDS:
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the model to a folder, whole or not at all; an existing one is only replaced with ``force``."""
         write_model(
-            path, LDSParams(self._A, self._C, self._Q, self._noise), self.vocabulary, self.frequencies, self.moments,
+            path, self._stored, self.vocabulary, self.frequencies, self.moments,
             lexicon=self.lexicon, history=self.history, language=self.language, recipes=self._own_recipes, force=force,
         )  # fmt: skip
 
@@ -420,7 +470,16 @@ class TextLDS:
     def _with(self, **changes: Any) -> TextLDS:
         kept = {name: getattr(self, name) for name in ("lexicon", "history", "language")}
         options = {**kept, "recipes": self._own_recipes, "tokenizer": self.encoder.tokenizer, **changes}
-        return TextLDS(self.params, self.vocabulary, self.frequencies, self.moments, **options)
+        return TextLDS(self._stored, self.vocabulary, self.frequencies, self.moments, **options)
+
+    @property
+    def _occurrences(self) -> Vector:
+        return corpus_counts(self.frequencies, self.history.settings)[0]
+
+    def _common(self, min_count: int | None, *, usual: float) -> Index:
+        if min_count is not None and min_count < 1:
+            raise ArgumentError(f"min_count={min_count} must be at least 1.")
+        return common_rows(self._occurrences, self.vocabulary, min_count, usual=usual)
 
     def _language(self, engine: Engine) -> Predictor:
         if self._predictor is None:

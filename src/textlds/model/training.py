@@ -136,5 +136,6 @@ def _fit(
 def _finished(output: Path, settings: FitSettings, *, tokenizer: Any = None) -> TextLDS:
     """Return the model that is there, if it was made with these settings."""
     model = TextLDS.load(output, tokenizer=tokenizer)
-    check_same(output, model.history.settings, settings.to_json())
+    given = {name: value for name, value in settings.to_json().items() if value != "auto"}
+    check_same(output, model.history.settings, given)
     return model

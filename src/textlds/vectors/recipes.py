@@ -79,11 +79,6 @@ class Recipe:
                 f"the part {right[0]!r} needs the words to the right, which method='filter' does not use. "
                 f"Leave it out, or use method='smooth'."
             )
-        if method == "exact" and weighting == "equal":
-            raise ArgumentError(
-                "method='exact' needs the gains of the fitted model, which weighting='equal' replaces. "
-                "Use weighting='fitted', or method='smooth'."
-            )
         for field, value in zip(fields(self), (named, weighting, method), strict=True):
             object.__setattr__(self, field.name, value)
 

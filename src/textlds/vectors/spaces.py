@@ -10,11 +10,13 @@ import numpy as np
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError
 from textlds.inference.engine import Engine
-from textlds.lds.canonical import canonical_system
+from textlds.lds.canonical import canonical_system, word_gains
 from textlds.lds.params import LDSParams
 from textlds.lds.second_moments import PosteriorMoments
-from textlds.lds.steady import steady_state
+from textlds.lds.steady import SteadyState, steady_state
 from textlds.lexicon.lexicon import Lexicon
+from textlds.lexicon.observed import ObservedLexicon
+from textlds.lexicon.unknown import Speller
 from textlds.linalg.threads import one_blas_thread
 from textlds.linalg.types import Vector
 from textlds.vectors.recipes import Weighting
@@ -23,7 +25,7 @@ from textlds.vectors.weighting import Prepared, equal_weighting
 
 
 class Spaces:
-    """Engines and spaces by floating-point type and weighting."""
+    """Engines and spaces by floating-point type and weighting; a model that observes profiles has one weighting."""
 
     def __init__(
         self,
@@ -59,14 +61,24 @@ class Spaces:
         return self._spaces[dtype, weighting]
 
     def _made(self, weighting: Weighting) -> Prepared:
-        return self._fitted if weighting == "fitted" else self._equal
+        return self._fitted if weighting == "fitted" or isinstance(self._lexicon, ObservedLexicon) else self._equal
 
     @cached_property
     def _fitted(self) -> Prepared:
         with one_blas_thread():
             params = replace(self._params, C=self._params.C.astype(np.float64))
-            system, gains = canonical_system(params, steady_state(params), np.sqrt(self._frequencies))
+            steady = steady_state(params)
+            if isinstance(self._lexicon, ObservedLexicon):
+                return self._observed(self._lexicon, params, steady)
+            system, gains = canonical_system(params, steady, word_gains(steady, np.sqrt(self._frequencies)))
             return Prepared(system, gains, self._moments.transformed(system.T))
+
+    def _observed(self, lexicon: ObservedLexicon, params: LDSParams, steady: SteadyState) -> Prepared:
+        """Return what inference needs where y(w) is observed: k(w) = K y(w), of an unknown word by its spelling."""
+        system, gains = canonical_system(params, steady, lexicon.observed(steady.KT))
+        carry = lexicon.whitening @ steady.KT @ system.T.T
+        speller = Speller(self._vocabulary, lexicon.spelling, carry, lexicon.centre, None)
+        return Prepared(system, gains, self._moments.transformed(system.T), lexicon.profiles, speller)
 
     @cached_property
     def _equal(self) -> Prepared:

@@ -3,7 +3,7 @@
 What a model is fitted as and what inference needs are different things. The latter is one table with the vectors of
 words, l(w), a few small matrices, and how a gain follows from a word's vector (:mod:`textlds.vectors.weighting`),
 
-    k'(w) = (l(w) − centre) Ξ, scaled to length one, − shift
+    k'(w) = (l(w) − centre) Ξ, scaled to length one, − shift        k(w) = (l(w) − centre) Ξ where profiles are observed
 
 which is computed for the words of a text when they are met. A model without a lexicon has a table of gains instead.
 """
@@ -65,7 +65,7 @@ class StoredTables:
         small |= {f"whitener.{part}": space.whitener(part) for part in WHITENED}
         speller = space.speller
         if speller is not None:
-            small |= {name: getattr(speller, name) for name in CARRY}
+            small |= {name: getattr(speller, name) for name in CARRY if getattr(speller, name) is not None}
         return cls(
             {name: np.ascontiguousarray(array, np.float32) for name, array in small.items()},
             quantized(space.words[rows], precision),
@@ -87,7 +87,7 @@ class StoredSpace(EmbeddingSpace):
         system = CanonicalSystem(np.eye(h), small["A"], small["shrink"], np.eye(h), 0.0)
         speller = None
         if tables.spelling is not None:
-            speller = Speller(vocabulary, tables.spelling, *(small[name] for name in CARRY))
+            speller = Speller(vocabulary, tables.spelling, small["carry"], small["centre"], small.get("shift"))
         self._tables = tables
         self._start(Engine(system, np.empty((0, h)), dtype), speller=speller, fast=True)
         self._whiteners = {part: tables.small[f"whitener.{part}"].astype(dtype) for part in WHITENED}
@@ -166,10 +166,12 @@ class _Reduced(EmbeddingSpace):
         self._whiteners = {part: _leading(space.whitener(part), dimensions) for part in WHITENED}
         if space.speller is not None:
             centre = frequencies @ self.words
-            centred, goals = self.words - centre, space.all_gains + space.speller.shift
+            shift = space.speller.shift
+            centred, goals = self.words - centre, space.all_gains + (0 if shift is None else shift)
             weighted = root[:, None] * centred
             carry = np.linalg.lstsq(weighted.T @ centred, weighted.T @ goals, rcond=1e-12)[0]
-            shift = frequencies @ on_sphere(centred @ carry)
+            if shift is not None:
+                shift = frequencies @ on_sphere(centred @ carry)
             spelling = np.asarray(space.speller.spelling) @ axes
             self._speller = replace(space.speller, spelling=spelling, carry=carry, centre=centre, shift=shift)
 

@@ -31,16 +31,12 @@ from textlds.corpus.vocabulary import Vocabulary
 from textlds.lds.canonical import CanonicalSystem
 from textlds.lds.second_moments import PosteriorMoments, second_moments
 from textlds.lexicon.lexicon import Lexicon
-from textlds.lexicon.unknown import Speller, spelt
+from textlds.lexicon.unknown import Speller, shrunk, spelt
 from textlds.linalg.sphere import on_sphere
-from textlds.linalg.tall import Tall
+from textlds.linalg.tall import Tall, weighted_gram
 from textlds.linalg.types import Matrix, Vector
 
-# Chosen on the development sets of two treebanks; nothing depends on them sharply.
-SHRINKAGE = 2.5  # λ
-MEMORY = 0.7  # ρ
-
-_ROWS = 4096  # of a table that are worked on at a time
+MEMORY = 0.7  # ρ; chosen on the development sets of two treebanks, nothing depends on it sharply
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,22 +56,6 @@ class Prepared:
     moments: PosteriorMoments
     words: Tall | None = None
     speller: Speller | None = None
-
-
-def shrunk(table: Matrix, towards: Matrix, frequencies: Vector) -> Matrix:
-    """Return the vectors of all words, those of rare ones shrunk towards others, scaled to length one.
-
-    Args:
-        table: Of all rows, (V, h).
-        towards: Of the known types, (n_types, h): what each is shrunk towards.
-        frequencies: μ, (V,).
-    """
-    weights = SHRINKAGE / (frequencies[: len(towards)] * len(frequencies) + SHRINKAGE)
-    result = table.astype(np.float64)
-    for start in range(0, len(towards), _ROWS):  # arrays of all words are large, and take longer to get than to fill
-        rows = slice(start, min(start + _ROWS, len(towards)))
-        result[rows] += weights[rows, None] * towards[rows]
-    return on_sphere(result, out=result)
 
 
 def equal_weighting(
@@ -102,8 +82,8 @@ def equal_weighting(
     if lexicon is not None:
         words, speller, equal = _by_lexicon(lexicon, equal, frequencies, vocabulary)
     forgetful = replace(system, shrink=MEMORY * system.shrink)
-    gain_C = _weighted_product(equal, np.sqrt(frequencies), C)
-    gain_gain = _weighted_product(equal, frequencies, equal)
+    gain_C = weighted_gram(equal, np.sqrt(frequencies), C)
+    gain_gain = weighted_gram(equal, frequencies, equal)
     return Prepared(forgetful, equal, second_moments(forgetful, gain_C, gain_gain), words, speller)
 
 
@@ -116,19 +96,10 @@ def _by_lexicon(
     centre = frequencies @ words
     centred, root = words - centre, np.sqrt(frequencies)
     # normal equations; a vocabulary smaller than h leaves columns empty, which the least norm passes over
-    left, right = _weighted_product(centred, root, centred), _weighted_product(centred, root, goals)
+    left, right = weighted_gram(centred, root, centred), weighted_gram(centred, root, goals)
     carry = np.linalg.lstsq(left, right, rcond=1e-12)[0]
     gains = np.matmul(centred, carry, out=goals)
     on_sphere(gains, out=gains)
     shift = frequencies @ gains
     gains -= shift
     return words.astype(np.float32), Speller(vocabulary, lexicon.spelling, carry, centre, shift), gains
-
-
-def _weighted_product(X: Matrix, weights: Vector, Y: Matrix) -> Matrix:
-    """Return Xᵀ diag(weights) Y."""
-    total = np.zeros((X.shape[1], Y.shape[1]))
-    for start in range(0, len(X), _ROWS):
-        rows = slice(start, start + _ROWS)
-        total += (weights[rows, None] * X[rows]).T @ Y[rows]
-    return total

@@ -29,7 +29,7 @@ import numpy as np
 
 from textlds.errors import ArgumentError
 from textlds.language.predictor import corpus_counts
-from textlds.lds.canonical import canonical_system
+from textlds.lds.canonical import canonical_system, word_gains
 from textlds.lds.steady import steady_state
 from textlds.linalg.elementwise import inverse_or_zero
 from textlds.linalg.psd import sqrt_and_inverse
@@ -142,7 +142,8 @@ def linear_network(model: TextLDS) -> LinearNetwork:
     """Return the Kalman filter of a model as a linear network. O(V h² + h³)."""
     params, null = model.params, np.sqrt(model.frequencies)
     with one_blas_thread():
-        system, gains = canonical_system(params, steady_state(params), null)
+        steady = steady_state(params)
+        system, gains = canonical_system(params, steady, word_gains(steady, null))
         weights = inverse_or_zero(null)
         ratios = weights[:, None] * system.outputs(params.C)
         moves = system.A @ system.T
