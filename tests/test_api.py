@@ -180,7 +180,7 @@ def test_a_model_goes_to_disk_and_back(texts, tmp_path):
     assert bits(textlds.load(tmp_path / "model")) == bits(model)
     assert bits(textlds.load(str(tmp_path / "model"))) == bits(model)
     textlds.count(texts=texts).save(tmp_path / "counts")
-    with pytest.raises(FormatError, match="holds counts, but model is needed"):
+    with pytest.raises(FormatError, match="is counts, but a model is needed"):
         textlds.load(tmp_path / "counts")
 
 

@@ -35,7 +35,13 @@ from textlds.linalg.threads import default_threads
 CONFIG = "config.json"
 FORMAT_VERSION = 1
 _SUFFIX, _UNLOCKED, _MINUTE = ".partial", ".new", 60
-_NAMES = {"counts": "counts", "model": "a model", "index": "an index", "spacy-vectors": "word vectors for spaCy"}
+_NAMES = {
+    "counts": "counts",
+    "model": "a model",
+    "index": "an index",
+    "tagger": "a tagger",
+    "spacy-vectors": "word vectors for spaCy",
+}
 _DEEPEST = 50  # levels of JSON
 
 
