@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from textlds.corpus.encoding import Encoder
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError
+from textlds.tagging.texts import plain_texts as plain
 
 if TYPE_CHECKING:
     from textlds.model.textlds import TextLDS
@@ -20,11 +21,6 @@ Sentences = Sequence[Sequence[str]]
 Vectors = NDArray[np.float32]
 Features = Callable[[Sentences], Vectors]
 """Sentences -> (tokens, d), one sentence after the other."""
-
-# How treebanks write what raw text spells otherwise.
-_ESCAPES = {
-    "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}", "``": '"', "''": '"',
-}  # fmt: skip
 
 
 def model_features(model: TextLDS, *, recipe: RecipeLike = "features", threads: int | None = 1) -> Features:
@@ -99,16 +95,6 @@ def remembered(features: Features) -> Features:
         return known[key]
 
     return vectors
-
-
-def plain(sentences: Sentences, vocabulary: Container[str]) -> Iterator[list[str]]:
-    """Yield sentences with a treebank's escapes (-LRB-, ``, \\/) undone, except where the vocabulary has them."""
-    for sentence in sentences:
-        yield [token if token in vocabulary else _plain(token) for token in sentence]
-
-
-def _plain(token: str) -> str:
-    return _ESCAPES.get(token, token.replace("\\/", "/").replace("\\*", "*"))
 
 
 def _stacked(pieces: list[Vectors], width: int) -> Vectors:

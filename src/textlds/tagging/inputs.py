@@ -18,7 +18,7 @@ from textlds.tagging.memory import occurrence_means
 from textlds.tagging.network import Floats, Inputs, Ints, Part
 from textlds.tagging.spelling import COLUMNS, Base, token_bases
 from textlds.tagging.texts import Batch, SentenceReader
-from textlds.vectors.recipes import Recipe, RecipeLike
+from textlds.vectors.recipes import Recipe
 
 _WORDS = {"previous_word": -1, "word": 0, "next_word": 1}  # parts that are a word's own vector, and whose
 
@@ -163,11 +163,6 @@ def _shifted(rows: Ints, starts: Ints, by: int) -> Ints:
         out[:-1] = rows[1:]
         out[starts[1:] - 1] = -1
     return out
-
-
-def chosen_recipe(model: TextLDS, recipe: RecipeLike | None) -> Recipe | None:
-    """Return the recipe that is meant, for this model."""
-    return None if recipe is None else model.recipe(recipe)
 
 
 def words_of(model: TextLDS) -> Array:
