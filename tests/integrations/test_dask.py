@@ -177,5 +177,5 @@ def test_a_task_that_kills_its_workers_is_named():
     ):
         client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 0))
         cluster = Cluster(client, resolve(False))
-        with pytest.raises(ClusterError, match="workers that tried it died.*more memory"):
+        with pytest.raises(ClusterError, match=r"workers that tried it died.*more memory"):
             cluster.watch("die", cluster.submit("die", _die, [()]))

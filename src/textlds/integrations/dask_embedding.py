@@ -149,7 +149,7 @@ class _Folder:
             return remote(self.path)
         from fsspec.implementations.local import LocalFileSystem
 
-        return LocalFileSystem(), self.path  # type: ignore[no-untyped-call]
+        return LocalFileSystem(), self.path
 
     def claim(self, job: dict[str, Any], digest: str) -> None:
         """Write what is being made; a folder with the parts of another job is refused."""
