@@ -87,6 +87,7 @@ def embed_on_cluster(
     jobs = [(embedder, pieces[n], folder, _part(n), f"{digest}:{n}") for n in missing]
     futures = cluster.submit("embed", _embed, jobs)
     cluster.watch("Embed", futures, unit="parts")
+    folder.clear()
     return {"parts": len(pieces), "made": len(missing), "texts": sum(client.gather(futures))}
 
 
@@ -187,6 +188,14 @@ class _Folder:
         except (OSError, ValueError):  # pyarrow's errors are ValueErrors
             return False
         return bool(metadata.get(_KEY) == digest.encode())
+
+    def clear(self) -> None:
+        """Remove what workers that died left behind; all parts are there."""
+        system, path = self._system()
+        for name in system.ls(path, detail=False):
+            if posixpath.basename(name).startswith(".part-"):
+                with contextlib.suppress(OSError):
+                    system.rm(name)
 
     @contextlib.contextmanager
     def new(self, name: str) -> Iterator[Any]:
