@@ -148,3 +148,18 @@ def test_sparkline() -> None:
     assert sparkline([2.0, 2.0]) == "▁▁"
     assert len(sparkline(list(range(1000)), width=60)) <= 61
     assert sparkline(list(range(1000)), width=60)[-1] == "█"
+
+
+def test_the_demonstration_begins_with_an_installed_model(tmp_path, monkeypatch) -> None:
+    from model.worlds import random_model
+
+    words = [word for text in run.ENGLISH_IN_CONTEXT for line in text for word in line.split()]
+    random_model(0, V=len(set(words)) + 1, h=3, words=list(dict.fromkeys(words))).quantized().save(tmp_path / "model")
+    out = io.StringIO()
+    show = run._Show(Console(file=out, width=200))
+    monkeypatch.setattr(run, "ENGLISH", str(tmp_path / "model"))
+    run._installed(show)
+    assert "raised its interest rates" in out.getvalue()
+    monkeypatch.setattr(run, "ENGLISH", str(tmp_path / "nothing"))
+    run._installed(show)
+    assert out.getvalue().count("An installed model") == 1

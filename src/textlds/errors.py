@@ -87,6 +87,10 @@ class HubError(TextLDSError, OSError):
     """The Hugging Face Hub did not give or take a model."""
 
 
+class ClusterError(TextLDSError, RuntimeError):
+    """A cluster did not finish the work: its workers are gone, or died of it."""
+
+
 class MissingExtraError(TextLDSError, ImportError):
     """A feature needs an optional library that is not installed."""
 

@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 from counts.texts import count_corpus, flat, make_text
 from textlds.corpus.settings import CountSettings, TextSettings
 from textlds.counts import LagCounts
-from textlds.errors import ArgumentError, CorpusError, CorpusNotFoundError
-from textlds.integrations.dask import connect, count_on_cluster, cut
+from textlds.errors import ArgumentError, ClusterError, CorpusError, CorpusNotFoundError
+from textlds.integrations.cluster import Cluster, connect
+from textlds.integrations.dask import count_on_cluster, cut
 
 distributed = pytest.importorskip("distributed")
 
@@ -146,3 +147,35 @@ def test_from_the_command_line(client, corpus, tmp_path):
 def test_no_scheduler_at_the_address():
     with pytest.raises(ArgumentError, match="no Dask scheduler"):
         connect("nonsense")
+
+
+def test_a_cluster_without_workers_is_an_error_and_no_endless_wait():
+    from textlds.progress import resolve
+
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None) as few,
+        distributed.Client(few) as client,
+    ):
+        cluster = Cluster(client, resolve(False), patience=1)
+        assert cluster.gather("add", "add", sum, [([1, 2],), ([3],)]) == [3, 3]
+        few.scale(0)
+        futures = cluster.submit("add", sum, [([1, 2],)])
+        with pytest.raises(ClusterError, match=r"no worker for 1 seconds, and 1 tasks.*run the same command again"):
+            cluster.watch("add", futures)
+
+
+def _die() -> None:
+    os._exit(1)
+
+
+def test_a_task_that_kills_its_workers_is_named():
+    from textlds.progress import resolve
+
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as few,
+        distributed.Client(few) as client,
+    ):
+        client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 0))
+        cluster = Cluster(client, resolve(False))
+        with pytest.raises(ClusterError, match=r"workers that tried it died.*more memory"):
+            cluster.watch("die", cluster.submit("die", _die, [()]))

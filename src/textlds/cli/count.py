@@ -50,7 +50,8 @@ def command(
     continues from there.
     """
     if scheduler is not None:
-        from textlds.integrations.dask import connect, count_on_cluster
+        from textlds.integrations.cluster import connect
+        from textlds.integrations.dask import count_on_cluster
         from textlds.storage.folders import check_output
 
         check_output(output, force=force)

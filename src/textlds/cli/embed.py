@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from textlds.model.textlds import TextLDS, TokenVectors
     from textlds.progress import Progress
 
+_CLUSTER = "Cluster"
 _SHOWN_EVERY = 1000  # lines between updates of the progress
 
 
@@ -110,6 +111,44 @@ def _with_vectors(
         yield waiting.popleft(), vectors
 
 
+def embed_on_scheduler(
+    scheduler: str,
+    model: Path,
+    files: list[str],
+    output: Path | None,
+    *,
+    options: dict[str, Any],
+    encoding_errors: str,
+    quiet: bool,
+) -> dict[str, int]:
+    """Embed files on a Dask cluster into a folder of Parquet files, and return how much was done.
+
+    Args:
+        scheduler: Address of the cluster.
+        model: The model folder, which every worker must see.
+        files: What to read; every worker must see it.
+        output: The folder.
+        options: Of :class:`textlds.Embedder`.
+        encoding_errors: What to do about bytes that are not UTF-8.
+        quiet: Show no progress.
+    """
+    from textlds.corpus.settings import ReadSettings
+    from textlds.errors import ArgumentError
+    from textlds.integrations.cluster import connect
+    from textlds.integrations.dask_embedding import embed_on_cluster
+    from textlds.integrations.embedder import Embedder
+    from textlds.model.installed import find_model
+
+    if output is None or not files:
+        raise ArgumentError("on a cluster, name the files to embed and a folder for the parts: --output FOLDER.")
+    # workers have another working folder
+    embedder = Embedder(find_model(model).absolute(), **options)
+    paths = [str(Path(file).absolute()) if "://" not in file else file for file in files]
+    settings = ReadSettings(encoding_errors=encoding_errors)  # type: ignore[arg-type]  # checked there
+    with connect(scheduler) as client:
+        return embed_on_cluster(client, embedder, paths, output, settings=settings, progress=not quiet)
+
+
 def command(
     model: opt.Model,
     files: opt.TextFiles = None,
@@ -131,11 +170,31 @@ def command(
     force: opt.Force = False,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Embed on the Dask cluster at this address.", rich_help_panel=_CLUSTER),
+    ] = None,
+    pooling: Annotated[
+        Literal["none", "mean", "max", "sum"],
+        typer.Option(help="On a cluster: one vector per text, or one per token.", rich_help_panel=_CLUSTER),
+    ] = "none",
 ) -> None:
     """Give every token of a text a vector in its context. One text per line.
 
     Without --output, every text becomes a line of JSON on standard output, with its line, its tokens and their vectors.
+    On a cluster, --output is a folder of Parquet files, one per piece of the input; the same command again makes those
+    that are missing.
     """
+    if scheduler is not None:
+        done = embed_on_scheduler(
+            scheduler, model, files or [], output,
+            options={"recipe": recipe, "dtype": dtype, "pooling": pooling, "column": text_column},
+            encoding_errors=encoding_errors, quiet=quiet,
+        )  # fmt: skip
+        if as_json:
+            print_json({"output": str(output), **done})
+        say(f"Wrote {output}: {done['made']} of {done['parts']} parts now, {done['texts']:,} texts.", quiet=quiet)
+        return
     options = {"recipe": recipe, "dtype": dtype, "threads": threads}
     done = embed_files(
         model, files or [], output, options=options, text_column=text_column, encoding_errors=encoding_errors,
@@ -153,5 +212,6 @@ def command(
 EXAMPLES = (
     "textlds embed model reviews.txt -o vectors.npz",
     ("textlds embed model *.txt.gz -o vectors.parquet --recipe features", "for tagging"),
+    ("textlds embed model data/*.parquet -o vectors --scheduler tcp://host:8786 --pooling mean", "on a Dask cluster"),
     ("echo 'The bank raised rates.' | textlds embed model", "to standard output"),
 )

@@ -9,6 +9,7 @@ import typer
 
 from textlds.cli import options as opt
 from textlds.cli.fit import report
+from textlds.cli.output import say
 from textlds.corpus.settings import CountSettings, TextSettings
 from textlds.learn.settings import FitSettings
 
@@ -19,6 +20,15 @@ def command(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model folder to write.")],
     counts_output: Annotated[
         Path | None, typer.Option(metavar="COUNTS", help="Keep the counts in this folder.", show_default=False)
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MINUTES",
+            help="Choose words, state size and iterations so that it takes no longer, within --memory. Other settings "
+            "are kept if they are given.",
+            show_default=False,
+        ),
     ] = None,
     force: opt.Force = False,
     resume: opt.Resume = False,
@@ -37,6 +47,16 @@ def command(
     """
     from textlds.model.training import train_to_folder
 
+    if minutes is not None:
+        from textlds.corpus.reading.opening import open_sources
+        from textlds.learn.budget import choose_settings
+
+        sources = open_sources(files, counting)
+        choice = choose_settings(
+            sources, minutes=minutes, text=text, counting=counting, settings=settings, threads=threads
+        )  # fmt: skip
+        counting, settings = choice.counting, choice.settings
+        say(f"Budget: {choice}.", quiet=quiet)
     model = train_to_folder(
         files, output, settings, text=text, counting=counting, counts_output=counts_output,
         resume=resume, force=force, threads=threads, progress=not quiet,
@@ -47,5 +67,6 @@ def command(
 EXAMPLES = (
     "textlds train book.txt -o model",
     ("textlds train 'news/*.txt.gz' -o model --vocab-size 50000", "many files; quote patterns"),
+    ("textlds train corpus.txt -o model --minutes 10 --memory 8GB", "the largest model that this allows"),
     ("zcat dump.gz | textlds train - -o model --counts-output counts", "keep the counts, to merge or refit"),
 )

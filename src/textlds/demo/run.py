@@ -32,6 +32,11 @@ IN_CONTEXT = (
     ("mean", "The mean of the distribution.", "This does not mean that the result is wrong."),
     ("call", "This method may call the function again.", "The result of the last call is returned."),
 )
+ENGLISH = "en"
+ENGLISH_IN_CONTEXT = (
+    ("bank", "They walked along the bank of the river.", "The bank raised its interest rates."),
+    ("play", "The children play in the garden.", "The play was performed at the theatre."),
+)
 _EMBED_CHARACTERS = 2_000_000  # about 400,000 tokens, in a second or two
 
 
@@ -66,6 +71,7 @@ def run_demo(
     show = _Show(console or Console(highlight=False))
     threads = check_threads(threads)
     began = time.perf_counter()
+    _installed(show)
     texts, counts = _read_and_count(show, threads)
     model = _fit(show, counts, {"state_size": state_size, "iterations": iterations, "seed": seed, "threads": threads})
     if output is not None:
@@ -128,6 +134,24 @@ def _fit(show: _Show, counts: LagCounts, settings: dict[str, Any]) -> TextLDS:
     values = [history.start or 0.0, *history.log_likelihood]
     show.curve(values, history.seconds[-1] if history.seconds else 0.0)
     return model
+
+
+def _installed(show: _Show) -> None:
+    """Show the English model, if its package is installed; it takes a second."""
+    from textlds.errors import TextLDSError
+    from textlds.model.installed import find_model
+    from textlds.model.textlds import TextLDS
+
+    try:
+        model = TextLDS.load(find_model(ENGLISH))
+    except TextLDSError:  # not installed, or not as it should be: the demonstration goes on with its own
+        return
+    show.step(
+        "An installed model",
+        "The package textlds-en has a model of English. The same word in two contexts, and words near it:",
+    )
+    for word, *contexts in ENGLISH_IN_CONTEXT:
+        show.contexts(word, [(text, _names(model.similar(word, context=text, n=6))) for text in contexts])
 
 
 def _neighbours(show: _Show, model: TextLDS) -> None:

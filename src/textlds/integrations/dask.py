@@ -14,10 +14,8 @@ of the text; nothing else is.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import itertools
-import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -37,8 +35,9 @@ from textlds.counts.lagcounts import LagCounts
 from textlds.counts.pieces import Piece, PieceText, boundary_row_of, tokenize, vocabulary_of, writable
 from textlds.counts.plan import parse_memory
 from textlds.counts.sinks import CsrSource, MemorySink
-from textlds.errors import ArgumentError, CorpusError, MissingExtraError
-from textlds.progress import Progress, ProgressOption, resolve
+from textlds.errors import ArgumentError, CorpusError
+from textlds.integrations.cluster import Cluster
+from textlds.progress import ProgressOption, resolve
 
 PIECE_BYTES = 1 << 26  # about 12 M tokens: 48 MB of ids, a second or two of work
 _TABLES_AT_ONCE, _COUNTS_AT_ONCE = 8, 4  # branching of the trees; partial counts are large
@@ -71,18 +70,6 @@ class Partial:
     lags: tuple[Any, ...]
 
 
-def connect(address: str) -> contextlib.AbstractContextManager[Any]:
-    """Connect to the scheduler of a Dask cluster."""
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise MissingExtraError("counting on a cluster", "dask") from error
-    try:
-        return Client(address)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError) as error:
-        raise ArgumentError(f"no Dask scheduler answers at {address}: {error}. Check the address.") from error
-
-
 def count_on_cluster(
     client: Any,
     sources: Sources,
@@ -107,7 +94,7 @@ def count_on_cluster(
     max_lag = request.settings.max_lag
     opened = open_sources(sources, request.settings)
     texts = cut(opened, max(1, min(piece_bytes, parse_memory(request.settings.memory) // 16)))
-    cluster = _Cluster(client, resolve(progress))
+    cluster = Cluster(client, resolve(progress))
     pieces = cluster.submit("piece", _tokenize, [(piece, request.text) for piece in texts])
     summaries: list[Summary] = cluster.gather("tokenise", "summary", _summarise, [(piece,) for piece in pieces])
     words = _find_vocabulary(cluster, pieces, summaries, request)
@@ -119,7 +106,7 @@ def count_on_cluster(
     partials = cluster.submit("count", _count, jobs)
     del pieces, jobs  # a worker frees a piece when it is counted
     cluster.watch("count", partials)
-    total: Partial = cluster.tree("sum", _add, partials, _COUNTS_AT_ONCE).result()
+    total: Partial = cluster.result(cluster.tree("sum", _add, partials, _COUNTS_AT_ONCE))
     return LagCounts(words, total.unigrams, total.lags)
 
 
@@ -143,52 +130,15 @@ def cut(sources: Sequence[Source], piece_bytes: int) -> list[list[Source]]:
     return pieces
 
 
-class _Cluster:
-    """The few things asked of Dask."""
-
-    def __init__(self, client: Any, progress: Progress) -> None:
-        self._client, self._progress, self._name = client, progress, uuid.uuid4().hex[:8]
-        self._number = 0
-
-    def submit(self, stage: str, function: Any, jobs: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Begin one task a job; futures among the arguments are waited for where the task runs."""
-        self._number += 1
-        key = f"textlds-{stage}-{self._name}-{self._number}"
-        return [self._client.submit(function, *job, key=f"{key}-{i}", pure=False) for i, job in enumerate(jobs)]
-
-    def gather(self, name: str, stage: str, function: Any, jobs: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Run one small task a job and return the results in order."""
-        futures = self.submit(stage, function, jobs)
-        self.watch(name, futures)
-        return list(self._client.gather(futures))
-
-    def watch(self, name: str, futures: Sequence[Any]) -> None:
-        """Show progress until all are done; the first error is raised."""
-        from distributed import as_completed
-
-        with self._progress.task(name.capitalize(), len(futures), "pieces") as task:
-            for future in as_completed(futures):  # type: ignore[no-untyped-call]
-                if future.status == "error":
-                    future.result()
-                task.advance(1)
-
-    def tree(self, stage: str, function: Any, futures: list[Any], branching: int) -> Any:
-        """Reduce futures to one in log(n) rounds; ``function`` takes several values."""
-        while len(futures) > 1:
-            groups = [tuple(futures[i : i + branching]) for i in range(0, len(futures), branching)]
-            futures = self.submit(stage, function, groups)
-        return futures[0]
-
-
 def _find_vocabulary(
-    cluster: _Cluster, pieces: Sequence[Any], summaries: Sequence[Summary], request: Request
+    cluster: Cluster, pieces: Sequence[Any], summaries: Sequence[Summary], request: Request
 ) -> Vocabulary:
     if not sum(summary.tokens for summary in summaries):
         raise CorpusError(f"the text ({len(pieces)} pieces) has no token. Check the paths and the text column.")
     if request.vocabulary is not None:
         return request.vocabulary
     tables = cluster.submit("table", _table, [(piece,) for piece in pieces])
-    total: TypeTable = cluster.tree("types", _add_tables, tables, _TABLES_AT_ONCE).result()
+    total: TypeTable = cluster.result(cluster.tree("types", _add_tables, tables, _TABLES_AT_ONCE))
     return vocabulary_of(
         total,
         _boundaries(summaries),

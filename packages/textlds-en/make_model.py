@@ -1,0 +1,84 @@
+"""Make the model of this package from a text, and its card.
+
+    python packages/textlds-en/make_model.py WIKIPEDIA.txt [--counts FOLDER] [--train FILE --dev FILE]
+
+WIKIPEDIA.txt has one paragraph per line. With --train and --dev, CoNLL-U files of a treebank, the card says how well
+a small network tags the development set with the vectors, before and after packing.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import textlds
+from textlds.cli.info import folder_size
+
+HERE = Path(__file__).parent / "src" / "textlds_en"
+VOCAB_SIZE, STATE_SIZE = 100_000, 200  # of the model that is learnt
+PACKED = {"precision": "int8", "vocab_size": 40_000, "dimensions": 100}
+LARGEST = 12_000_000  # bytes of the wheel
+
+
+def main() -> None:
+    """Train, pack, measure, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("text", type=Path)
+    parser.add_argument("--counts", type=Path, help="a counts folder of the text, if there is one")
+    parser.add_argument("--model", type=Path, help="a model folder of the text, if there is one")
+    parser.add_argument("--train", type=Path)
+    parser.add_argument("--dev", type=Path)
+    arguments = parser.parse_args()
+    if arguments.model:
+        model = textlds.load(arguments.model)
+    else:
+        counts = (
+            textlds.LagCounts.load(arguments.counts)
+            if arguments.counts
+            else textlds.count(arguments.text, vocab_size=VOCAB_SIZE, progress=True)
+        )
+        model = textlds.fit(counts, state_size=STATE_SIZE, progress=True)
+    packed = model.quantized(PACKED["precision"], vocab_size=PACKED["vocab_size"], dimensions=PACKED["dimensions"])
+    packed.save(HERE / "model", force=True)
+    size = folder_size(HERE / "model")
+    if size > 1.15 * LARGEST:  # a wheel is compressed, by about a tenth
+        raise SystemExit(f"the model takes {size:,} bytes, more than a wheel of {LARGEST:,} may: keep fewer words")
+    accuracy = ""
+    if arguments.train and arguments.dev:
+        figures = [tagging(each, arguments.train, arguments.dev) for each in (model, textlds.load(HERE / "model"))]
+        accuracy = (
+            f"\nUniversal part-of-speech tags, {arguments.dev.name}, a network with 128 hidden units on the recipe "
+            f"`features`: {figures[0]:.2f} % with the model that was learnt, {figures[1]:.2f} % with this one.\n"
+        )
+    (HERE / "CARD.md").write_text(card(packed, arguments.text, size, accuracy), encoding="utf-8")
+    print(f"{HERE / 'model'}: {size / 1e6:.1f} MB{accuracy}")
+
+
+def tagging(model: textlds.TextLDS, train: Path, dev: Path) -> float:
+    """Return the per cent of right tags on the development set."""
+    from textlds.evaluation.data import read_tagged
+    from textlds.evaluation.features import model_features
+    from textlds.evaluation.tagging import evaluate_tagging
+
+    result = evaluate_tagging(model_features(model), *(read_tagged(path) for path in (train, dev)), hidden=128)
+    return next(row.accuracy.all for row in result.rows if row.part == "dev")
+
+
+def card(model: textlds.TextLDS, text: Path, size: int, accuracy: str) -> str:
+    """Return the card of the model."""
+    settings = model.history.settings
+    return f"""# An English model for textlds
+
+- **Text**: `{text.name}`, {text.stat().st_size / 1e6:,.0f} MB of English Wikipedia, one paragraph per line,
+  {settings.get("tokens", 0):,} tokens. Licence: CC BY-SA 4.0.
+- **Model**: {len(model.vocabulary):,} words, {model.state_size} numbers per part of a vector, learnt with a state of
+  {settings.get("state_size")} in {model.history.iterations} iterations, seed {settings.get("seed")}; packed as int8,
+  {size / 1e6:.1f} MB. Other words are read by their spelling.
+- **Made by**: `make_model.py` of this package with textlds {textlds.__version__}.
+{accuracy}
+It reflects what Wikipedia writes about, and how. It knows no other language.
+"""
+
+
+if __name__ == "__main__":
+    main()

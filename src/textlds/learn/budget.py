@@ -1,0 +1,204 @@
+"""A budget instead of settings: the largest model that time and memory allow.
+
+The rates of this machine are measured for about a second: how fast a sample of the text is counted, how fast its
+counts are multiplied by panels, and how fast matrices are. What a model costs follows from them. With T tokens, V
+words, h dimensions, n iterations, R lags, p the size of the sketch, and E entries in all counts:
+
+    counting   T                                     tokens
+    products   E (p + 2 · 2 · 2 p / R) + E_1 · 16 h  entries times columns: projection, range finder, lexicon
+    dense      6 V p² + 12 n R p² h                  flops: orthogonal bases; EM on the sketch
+    memory     8 E + 4 V (3 p + 6 h)                 bytes of fitting; counting has a budget of its own
+
+E is extrapolated from a corpus of 75M tokens: it grows as T^0.8 V^0.2.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from textlds.corpus.reading.sources import Source
+from textlds.corpus.settings import CountSettings, TextSettings
+from textlds.counts.counting import count_corpus
+from textlds.counts.plan import parse_memory
+from textlds.errors import ArgumentError
+from textlds.learn.settings import FitSettings
+from textlds.lexicon.profiles import PRODUCTS
+from textlds.linalg.sparse import SparseMatrix
+from textlds.linalg.threads import check_threads, one_blas_thread
+
+# Words, state size, iterations: from what is hardly worth having to more than most need.
+LADDER: tuple[tuple[int, int, int], ...] = (
+    (5_000, 50, 10), (10_000, 50, 20), (20_000, 100, 20), (50_000, 100, 30), (50_000, 200, 30),
+    (100_000, 200, 50), (200_000, 200, 50), (200_000, 300, 50), (200_000, 400, 50),
+)  # fmt: skip
+_SAMPLE = 4 << 20  # bytes of text that are counted to measure how fast it goes
+_PANEL = 64  # columns
+_REFERENCE = (75e6, 1e5, 104e6)  # tokens, words and entries of all lags of the corpus that E is extrapolated from
+_FIRST_LAG = 0.08  # its share of the entries
+_UNPACKED = 4.0  # bytes of text per byte of a compressed file
+_TOKENS_PER_WORD = 20  # fewer would leave most words with too few occurrences
+_MARGIN = 1.3  # on all costs
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What this machine does with this text, on all its threads.
+
+    Attributes:
+        tokens_per_byte: Of text.
+        counting: Seconds per token.
+        products: Seconds per entry of a sparse matrix and column of a panel.
+        dense: Seconds per floating-point operation.
+    """
+
+    tokens_per_byte: float
+    counting: float
+    products: float
+    dense: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Settings that fit a budget, and what they are expected to cost.
+
+    Attributes:
+        counting: With the number of words.
+        settings: With the state size and the iterations.
+        tokens: How many the text is expected to have.
+        seconds: From text to model.
+        bytes: At most, of memory.
+    """
+
+    counting: CountSettings
+    settings: FitSettings
+    tokens: float
+    seconds: float
+    bytes: float
+
+    def __str__(self) -> str:
+        return (
+            f"about {self.tokens / 1e6:,.1f}M tokens: {self.counting.vocab_size:,} words, state size "
+            f"{self.settings.state_size}, {self.settings.iterations} iterations; expected to take "
+            f"{self.seconds / 60:.1f} minutes and {self.bytes / 1e9:.1f} GB"
+        )
+
+
+def choose_settings(
+    sources: Sequence[Source],
+    *,
+    minutes: float,
+    text: TextSettings | None = None,
+    counting: CountSettings | None = None,
+    settings: FitSettings | None = None,
+    threads: int | None = None,
+) -> Choice:
+    """Return the settings of the largest model within a budget. Settings that are not the defaults are kept.
+
+    Args:
+        sources: The text; its size must be known.
+        minutes: From text to model.
+        text: How text becomes tokens.
+        counting: Its ``memory`` is the other budget.
+        settings: Of the fit.
+        threads: How many.
+    """
+    if not minutes > 0:
+        raise ArgumentError(f"minutes={minutes} must be more than 0.")
+    counting, settings = counting or CountSettings(), settings or FitSettings()
+    sizes = [source.size for source in sources]
+    unknown = next((source.name for source in sources if source.size is None), None)
+    if unknown is not None:
+        raise ArgumentError(f"the size of {unknown} is not known, so no budget can be kept. Give a file, or settings.")
+    packed = [source.name.endswith((".gz", ".bz2", ".xz", ".zst", ".parquet")) for source in sources]
+    size = sum((s or 0) * (_UNPACKED if p else 1) for s, p in zip(sizes, packed, strict=True))
+    rates = measure(sources, text, counting, threads=check_threads(threads))
+    return choose(size * rates.tokens_per_byte, rates, counting, settings, minutes=minutes)
+
+
+def choose(tokens: float, rates: Rates, counting: CountSettings, settings: FitSettings, *, minutes: float) -> Choice:
+    """Return the highest step of the ladder that fits; an error names the least budget that would do."""
+    memory = parse_memory(counting.memory)
+    steps = [_choice(step, tokens, rates, counting, settings) for step in LADDER]
+    steps = [step for step in steps if step.counting.vocab_size * _TOKENS_PER_WORD <= tokens] or steps[:1]
+    fitting = [step for step in steps if step.seconds <= 60 * minutes and step.bytes <= memory]
+    if fitting:
+        return fitting[-1]
+    least = steps[0]
+    raise ArgumentError(
+        f"a budget of {minutes:g} minutes and {memory / 1e9:.1f} GB is too small for any model of this text (about "
+        f"{tokens / 1e6:,.1f}M tokens): the smallest takes {least.seconds / 60:.1f} minutes, of which counting "
+        f"{tokens * rates.counting * _MARGIN / 60:.1f}, and {least.bytes / 1e9:.1f} GB. Give more (--minutes, "
+        f"--memory), or less text."
+    )
+
+
+def entries(tokens: float, vocab_size: int, max_lag: int) -> float:
+    """Return how many entries the counts of a corpus are expected to have."""
+    reference_tokens, words, known = _REFERENCE
+    growth: float = (tokens / reference_tokens) ** 0.8 * (vocab_size / words) ** 0.2
+    return known * growth * max_lag / 7
+
+
+def _choice(
+    step: tuple[int, int, int], tokens: float, rates: Rates, counting: CountSettings, settings: FitSettings
+) -> Choice:
+    """Return the settings of a step with its costs; what is not a default is kept."""
+    default, fit_default = CountSettings(), FitSettings()
+    words, state, iterations = step
+    if counting.vocab_size == default.vocab_size:
+        counting = replace(counting, vocab_size=words)
+    if settings.state_size == fit_default.state_size:
+        settings = replace(settings, state_size=state)
+    if settings.iterations == fit_default.iterations:
+        settings = replace(settings, iterations=iterations)
+    V, h, n, R = counting.vocab_size, settings.state_size, settings.iterations, counting.max_lag
+    p = settings.sketch_size(V) or h
+    E = entries(tokens, V, R)
+    columns = E * (p + 8 * p / R) + _FIRST_LAG * E * PRODUCTS * h
+    flops = 6.0 * V * p * p + 12.0 * n * R * p * p * h
+    seconds = tokens * rates.counting + columns * rates.products + flops * rates.dense
+    return Choice(counting, settings, tokens, _MARGIN * seconds, _MARGIN * (8 * E + 4 * V * (3 * p + 6 * h)))
+
+
+def measure(sources: Sequence[Source], text: TextSettings | None, counting: CountSettings, *, threads: int) -> Rates:
+    """Measure the rates; kernels that are not compiled yet are compiled first, which is not counted."""
+    sample = list(_sample(sources))
+    size = max(sum(len(line.encode()) + 1 for line in sample), 1)
+    sampled = replace(counting, vocab_size=min(counting.vocab_size, 20_000), vocabulary=None)
+    count_corpus(iter(sample[:20]), text=text, settings=sampled, threads=threads)
+    began = time.perf_counter()
+    counts = count_corpus(iter(sample), text=text, settings=sampled, threads=threads)
+    seconds = time.perf_counter() - began
+    tokens = max(int(counts.unigrams.sum()), 1)
+    matrix = SparseMatrix.from_scipy(counts.lags[-1], threads=threads)
+    panel = np.ones((len(counts.vocabulary), _PANEL), np.float32)
+    product = _best(lambda: matrix.matmat(panel)) / max(len(matrix.data) * _PANEL, 1)
+    square = np.ones((400, 400))
+    with one_blas_thread():
+        dense = _best(lambda: square @ square) / (2 * 400**3)
+    return Rates(tokens / size, seconds / tokens, product, dense)
+
+
+def _best(work: Callable[[], object], repeats: int = 3) -> float:
+    times = []
+    for _ in range(repeats + 1):  # the first may compile
+        began = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - began)
+    return min(times[1:])
+
+
+def _sample(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield lines from the beginning of the sources, about ``_SAMPLE`` bytes."""
+    size = 0
+    for chunk in itertools.chain.from_iterable(source.chunks(1 << 18) for source in sources):
+        for line in chunk.data.decode("utf-8").splitlines():
+            yield line.replace("\x1f", " ")
+        size += len(chunk.data)
+        if size >= _SAMPLE:
+            return

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+import textlds
+from counts.texts import make_text
+from textlds.cli import build_app
+from textlds.corpus.reading.opening import open_sources
+from textlds.corpus.settings import CountSettings
+from textlds.errors import ArgumentError
+from textlds.learn.budget import LADDER, Rates, choose, choose_settings, entries, measure
+from textlds.learn.settings import FitSettings
+
+# Of two cores: 10M tokens/s, 1.5 G entry-columns/s, 50 GFlop/s.
+RATES = Rates(0.19, 1e-7, 7e-10, 2e-11)
+
+
+def chosen(tokens, minutes, memory="64GB", **options):
+    counting = CountSettings(memory=memory, **{k: v for k, v in options.items() if k == "vocab_size"})
+    settings = FitSettings(**{k: v for k, v in options.items() if k != "vocab_size"})
+    return choose(tokens, RATES, counting, settings, minutes=minutes)
+
+
+def test_more_time_and_memory_never_give_a_smaller_model():
+    def place(choice):
+        return LADDER.index((choice.counting.vocab_size, choice.settings.state_size, choice.settings.iterations))
+
+    times = [place(chosen(75e6, minutes)) for minutes in (1, 2, 5, 10, 30, 100, 1000)]
+    assert times == sorted(times)
+    assert times[-1] > times[0]
+    rooms = [place(chosen(75e6, 1000, memory)) for memory in ("1GB", "2GB", "4GB", "8GB", "64GB")]
+    assert rooms == sorted(rooms)
+    assert rooms[-1] > rooms[0]
+
+
+def test_the_choice_is_within_the_budget():
+    for minutes, memory in ((2, "8GB"), (10, "3GB"), (60, "16GB")):
+        found = chosen(75e6, minutes, memory)
+        assert found.seconds <= 60 * minutes
+        assert found.bytes <= float(memory.removesuffix("GB")) * 1e9
+
+
+def test_little_text_gets_few_words():
+    assert chosen(2e5, 1000).counting.vocab_size <= 10_000
+    assert chosen(1e9, 1e6, "900GB").counting.vocab_size == 200_000
+
+
+def test_what_was_measured_is_met():
+    """104M entries of 75M tokens; 329M tokens, 200,000 words and a state of 200 took 6.3 GB to fit."""
+    assert entries(75e6, 100_000, 7) == pytest.approx(104e6)
+    found = chosen(329e6, 1e6, "900GB", vocab_size=200_000, state_size=201)
+    assert found.bytes / 1.3 == pytest.approx(6.3e9, rel=0.15)
+
+
+def test_settings_that_are_given_are_kept():
+    found = chosen(75e6, 1000, vocab_size=30_000, state_size=60)
+    assert (found.counting.vocab_size, found.settings.state_size) == (30_000, 60)
+    assert found.settings.iterations == 50
+
+
+def test_a_budget_too_small_for_any_model():
+    with pytest.raises(ArgumentError, match=r"0.1 minutes.*too small for any model.*counting.*--minutes, --memory"):
+        chosen(1e9, 0.1)
+    with pytest.raises(ArgumentError, match="too small for any model"):
+        chosen(75e6, 100, "100MB")
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text(make_text(0, 60_000), encoding="utf-8")
+    return path
+
+
+def test_rates_are_measured(corpus):
+    sources = open_sources([str(corpus)])
+    rates = measure(sources, None, CountSettings(), threads=1)
+    counts = textlds.count(corpus)
+    assert rates.tokens_per_byte == pytest.approx(counts.unigrams.sum() / corpus.stat().st_size, rel=0.01)
+    assert 1e-9 < rates.counting < 1e-3
+    assert 1e-12 < rates.products < 1e-5
+    assert 1e-13 < rates.dense < 1e-8
+    found = choose_settings(sources, minutes=1000)
+    assert found.counting.vocab_size == 5_000
+    assert "5,000 words, state size 50" in str(found)
+
+
+def test_bad_arguments(corpus):
+    with pytest.raises(ArgumentError, match="minutes=0"):
+        choose_settings(open_sources([str(corpus)]), minutes=0)
+    with pytest.raises(ArgumentError, match=r"size of .* is not known"):
+        choose_settings(open_sources(iter(["a b c"])), minutes=1)
+
+
+def test_the_command(corpus, tmp_path):
+    arguments = ["train", str(corpus), "-o", str(tmp_path / "model"), "--minutes", "50", "--iterations", "1"]
+    result = CliRunner().invoke(build_app(), arguments)
+    assert result.exit_code == 0, result.output
+    assert "state size 50, 1 iterations" in " ".join(result.stderr.split())
+    assert textlds.load(tmp_path / "model").state_size == 50
