@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,14 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textlds.compiled import kernel
-from textlds.errors import FormatError
 from textlds.linalg.types import Array
-from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.folders import CONFIG, new_file
 
 MOST = 20_000  # words on a map
 GROUPS = 12  # of words, told apart by colour
 _NEIGHBOURS, _EPOCHS, _NEGATIVE = 12, 120, 5
+_GRAVITY = 0.02
 _A, _B = 1.577, 0.895  # of UMAP, for min_dist = 0.1
 _BLOCK = 1 << 10
 _ROUNDS = 15
@@ -60,9 +60,11 @@ def word_map(vectors: Array, *, seed: int = 0) -> WordMap:
     if n > 2:
         neighbours = _neighbours(vectors, min(_NEIGHBOURS, n - 1))
         _settle(flat, neighbours, _EPOCHS, _NEGATIVE, _A, _B, np.uint64(2 * seed + 1))
-    flat -= np.median(flat, axis=0)
-    reach = np.quantile(np.abs(flat), 0.995) if n else 1.0  # a few stragglers do not make the map small
-    return WordMap((np.clip(flat / max(float(reach), 1e-9), -1.2, 1.2)).astype(np.float32), group)
+    # the long side lies across; a few stragglers do not make the map small
+    flat = flat @ np.linalg.eigh(np.cov(flat.T) if n > 1 else np.eye(2))[1][:, ::-1]
+    low, high = np.quantile(flat, [0.002, 0.998], axis=0) if n else np.array([[-1.0, -1.0], [1.0, 1.0]])
+    at = 2 * (flat - low) / np.maximum(high - low, 1e-9) - 1
+    return WordMap(np.clip(at, -1.05, 1.05).astype(np.float32), group)
 
 
 def kept_map(path: str | os.PathLike[str], vectors: Array) -> WordMap:
@@ -71,17 +73,15 @@ def kept_map(path: str | os.PathLike[str], vectors: Array) -> WordMap:
     file = folder.with_name(folder.name + ".map")
     digest = hashlib.sha256((folder / CONFIG).read_bytes() + vectors[:100].tobytes()).digest()
     try:
-        stored = read_arrays(file)
-        if bytes(stored["model"]) == digest and len(stored["at"]) == len(vectors):
-            return WordMap(np.array(stored["at"]), np.array(stored["group"]))
-    except (FormatError, OSError, KeyError):
-        pass
+        with np.load(file, allow_pickle=False) as stored:
+            if bytes(stored["model"]) == digest and len(stored["at"]) == len(stored["group"]) == len(vectors):
+                return WordMap(stored["at"], stored["group"])
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+        pass  # none yet, or a damaged one
     made = word_map(vectors)
     try:
         with new_file(file, force=True) as opened:
-            write_arrays(
-                Path(opened.name), {"at": made.at, "group": made.group, "model": np.frombuffer(digest, np.uint8)}
-            )
+            np.savez(opened, at=made.at, group=made.group, model=np.frombuffer(digest, np.uint8))
     except OSError:
         pass  # a folder that cannot be written to: the map is made again next time
     return made
@@ -119,6 +119,7 @@ def _settle(at: Any, neighbours: Any, epochs: int, negative: int, a: float, b: f
     random = seed
     for epoch in range(epochs):
         rate = 1.0 - epoch / epochs
+        at *= 1 - _GRAVITY * rate  # islands that nothing joins do not drift apart for ever
         for i in range(n):
             for e in range(k):
                 j = neighbours[i, e]

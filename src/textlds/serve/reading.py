@@ -168,24 +168,24 @@ class Reader:
         }
 
     def path(self, content: str, *, landmarks: int = 24) -> dict[str, Any]:
-        """Return the states of a text in the plane in which they differ most, with words for orientation.
+        """Return the vectors of a text in the plane in which they differ most, with words for orientation.
 
-        The plane is spanned by the two leading principal axes of all predicted, filtered and smoothed states, whitened.
+        Predicted, filtered and smoothed states are whitened and scaled to length one, as vectors and words are; the
+        plane is spanned by the two leading principal axes of all of them.
         """
         states = self.states(content)
         n = len(states.text.tokens)
-        points = np.concatenate([states.pred, states.filt, states.smooth]) @ self.whitener
+        points = on_sphere(np.concatenate([states.pred, states.filt, states.smooth]) @ self.whitener)
         if not n:
             return {"tokens": [], "pred": [], "filt": [], "smooth": [], "words": []}
         centre = points.mean(axis=0)
         axes = principal_axes(points - centre)
         flat = (points - centre) @ axes.T
-        radius = float(np.linalg.norm(points[2 * n :], axis=1).mean())
         ends = zip(points[2 * n :], states.text.tokens, strict=True)
         nearest = [self.near(point, 2, without=token) for point, token in ends]
         chosen = list(dict.fromkeys(word for pair in nearest for word, _ in pair))[:landmarks]
         rows = [self.encoder.vocabulary.id(word) for word in chosen]
-        spots = (radius * self.places[rows] - centre) @ axes.T
+        spots = (self.places[rows] - centre) @ axes.T
         return {
             "tokens": list(states.text.tokens),
             "pred": flat[:n].tolist(),

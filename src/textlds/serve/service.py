@@ -203,16 +203,16 @@ class Service:
         return result
 
     @cached_property
-    def _transitions(self) -> Transitions:
+    def found_transitions(self) -> Transitions:
         return transitions(self.model, self.reader)
 
     @cached_property
     def _passages(self) -> list[list[dict[str, Any]]]:
-        return passages(self.reader, self._transitions, self.samples)
+        return passages(self.reader, self.found_transitions, self.samples)
 
     def transitions(self, text: str) -> list[dict[str, Any]]:
         """Return the strongest transitions, with examples, and where a text goes through them."""
-        found = self._transitions
+        found = self.found_transitions
         own = passing(found, self.reader.states(text).smooth) if text else np.zeros((0, len(found.pairs)))
         return [
             {**pair, "examples": examples, "own": strongest(scores)}
