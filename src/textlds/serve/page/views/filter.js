@@ -3,7 +3,7 @@
 import { h, latest, s, show } from "../dom.js";
 import { walk } from "./reading.js";
 
-const WIDTH = 860, HEIGHT = 520, EDGE = 56;
+const EDGE = 48;
 
 export default {
   id: "filter",
@@ -12,7 +12,7 @@ export default {
     const strip = h("div", { class: "tokens", dir: "auto", role: "group", "aria-label": "The text, token by token" });
     const slider = h("input", { type: "range", min: 0, value: 0, step: 1, "aria-label": "Word of the text" });
     const play = h("button", { type: "button", class: "quiet" }, "Play");
-    const picture = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", class: "plane" });
+    const picture = s("svg", { role: "img", class: "plane" });
     const story = h("p", { class: "story", "aria-live": "polite" });
     show(host, strip, h("div", { class: "slide" }, slider, play), h("figure", {}, picture,
       h("figcaption", { class: "soft" },
@@ -35,6 +35,8 @@ export default {
       if (at + 1 >= shown.path.tokens.length) choose(0);
     });
 
+    new ResizeObserver(() => { if (shown.path?.tokens.length && host.isConnected) draw(); }).observe(picture);
+
     function stop() {
       clearInterval(timer);
       timer = undefined;
@@ -43,12 +45,14 @@ export default {
 
     function draw() {
       const { path } = shown;
+      const width = Math.max(280, picture.clientWidth), height = Math.max(280, picture.clientHeight);
+      picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
       const all = [...path.pred, ...path.filt, ...path.smooth, ...path.words.map(({ at: place }) => place)];
       const [xs, ys] = [0, 1].map((k) => all.map((point) => point[k]));
       const low = [Math.min(...xs), Math.min(...ys)], high = [Math.max(...xs), Math.max(...ys)];
-      const scale = Math.min((WIDTH - 2 * EDGE) / (high[0] - low[0] || 1), (HEIGHT - 2 * EDGE) / (high[1] - low[1] || 1));
-      const x = (point) => WIDTH / 2 + scale * (point[0] - (low[0] + high[0]) / 2);
-      const y = (point) => HEIGHT / 2 - scale * (point[1] - (low[1] + high[1]) / 2);
+      const scale = Math.min((width - 2 * EDGE) / (high[0] - low[0] || 1), (height - 2 * EDGE) / (high[1] - low[1] || 1));
+      const x = (point) => width / 2 + scale * (point[0] - (low[0] + high[0]) / 2);
+      const y = (point) => height / 2 - scale * (point[1] - (low[1] + high[1]) / 2);
       const place = (point) => `translate(${x(point).toFixed(1)} ${y(point).toFixed(1)})`;
       const arrow = (from, to, name) => s("line", { x1: x(from), y1: y(from), x2: x(to), y2: y(to), class: `move ${name}`, "marker-end": `url(#head-${name})` });
       const head = (name) => s("marker", { id: `head-${name}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, s("path", { d: "M0 0L8 4L0 8z", class: name }));
@@ -73,7 +77,6 @@ export default {
         s("circle", { transform: place(now[1]), r: 7, class: "filtered" }),
         s("circle", { transform: place(now[2]), r: 7, class: "smoothed" }),
         s("text", { transform: place(now[1]), dy: now[2][1] > now[1][1] ? 24 : -14, class: "here" }, path.tokens[at]));
-      tell(path, scale);
     }
 
     function tell(path) {
@@ -113,6 +116,7 @@ export default {
           button.tabIndex = i === at ? 0 : -1;
         });
         draw();
+        tell(shown.path);
       },
     };
   },
