@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from textlds.cli import options as opt
 from textlds.cli.output import print_json, say
+
+if TYPE_CHECKING:
+    from textlds.serve.requests import Limits
 
 TOKEN = "TEXTLDS_TOKEN"
 
@@ -24,8 +27,7 @@ def serve_model(
     port: int,
     allow_host: list[str],
     token: str | None,
-    max_tokens: int,
-    timeout: float,
+    limits: Limits,
     threads: int | None,
     log_requests: bool,
     quiet: bool,
@@ -41,7 +43,6 @@ def serve_model(
         if error.name is not None and error.name.startswith("textlds"):
             raise
         raise MissingExtraError("serving", "serve") from error
-    from textlds.serve.requests import Limits
     from textlds.serve.service import Service, sample_texts
 
     raise_open_files()
@@ -53,7 +54,7 @@ def serve_model(
 
     app = App(
         load(),
-        limits=Limits(tokens=max_tokens, seconds=timeout),
+        limits=limits,
         token=token,
         hosts=allow_host if is_loopback(host) or allow_host else None,
     )
@@ -92,6 +93,8 @@ def command(
         ),
     ] = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="Tokens per request at most.")] = 100_000,
+    max_queue: Annotated[int, typer.Option(min=1, help="Requests that may wait at most.")] = 1024,
+    body_timeout: Annotated[float, typer.Option(min=0.1, help="Seconds a client has to send a request.")] = 10.0,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds after which a request is given up.")] = 30.0,
     log_requests: Annotated[bool, typer.Option(help="Log method, path and status of each request.")] = False,
     threads: opt.Threads = None,
@@ -103,9 +106,12 @@ def command(
     Speaks the protocols of text-embeddings-inference and of OpenAI's embeddings. SIGHUP reads the model again without
     losing a request. Nothing of a request is logged unless asked for.
     """
+    from textlds.serve.requests import Limits
+
+    limits = Limits(tokens=max_tokens, queue=max_queue, seconds=timeout, body_seconds=body_timeout)
     serve_model(
         model, index=index, tagger=tagger, text=text, host=host, port=port, allow_host=allow_host or [],
-        token=read_token(token_file), max_tokens=max_tokens, timeout=timeout, threads=threads,
+        token=read_token(token_file), limits=limits, threads=threads,
         log_requests=log_requests, quiet=quiet, as_json=as_json,
     )  # fmt: skip
 

@@ -1,8 +1,8 @@
 """A model in few bytes, for inference outside Python: ``model.json`` and ``model.safetensors``.
 
-The tables with a row per word are int8 with one float32 scale per row, row = scale · int8, so that an entry is off by at
-most 1/254 of the largest of its row; small matrices are float32. docs/server.md lists the arrays. ``page/engine`` reads
-them in JavaScript, :func:`packed_reader` in Python: both see the same rounded numbers.
+The tables with a row per word are int8 with one float32 scale per row, row = scale · int8, so that an entry is off by
+at most 1/254 of the largest of its row; small matrices are float32. docs/server.md lists the arrays. ``page/engine``
+reads them in JavaScript, :func:`packed_reader` in Python: both see the same rounded numbers.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from textlds.errors import ArgumentError, UnknownWordError
 from textlds.inference.engine import Engine, Index, Posterior
 from textlds.inference.windows import flatten
 from textlds.language.predictor import Predictor
-from textlds.language.reading import boundary_row, predicted_contexts
+from textlds.language.reading import predicted_contexts
 from textlds.lexicon.unknown import Speller
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.types import Array, Matrix
@@ -120,7 +120,9 @@ class Reader:
         if not len(text.ids):
             return np.empty(0)
         ids, starts, _ = flatten([text])
-        contexts = predicted_contexts(self.language_engine, ids, starts, boundary_row(self.encoder), threads=1)
+        contexts = predicted_contexts(
+            self.language_engine, ids, starts, self.encoder.vocabulary.boundary_row, threads=1
+        )
         values: Array = -np.log2(self.predictor.of(contexts, ids))[text.positions]
         return values
 
@@ -130,7 +132,7 @@ class Reader:
         begin = int(text.starts[np.searchsorted(text.starts, row, side="right") - 1])
         ids = np.append(text.ids[begin : row + 1], np.int32(0)).astype(np.int32)  # what follows is not looked at
         starts = np.array([0, len(ids)], np.int64)
-        boundary = boundary_row(self.encoder)
+        boundary = self.encoder.vocabulary.boundary_row
         contexts = predicted_contexts(self.language_engine, ids, starts, boundary, threads=1)
         return self.predictor.all(contexts[slice(len(ids) - 2, None)])
 

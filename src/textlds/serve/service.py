@@ -23,7 +23,6 @@ from textlds.serve.layout import MOST, kept_map, word_map
 from textlds.serve.overview import Transitions, learning, passages, passing, transitions
 from textlds.serve.reading import Reader, spans
 from textlds.serve.requests import RequestError, too_large
-from textlds.vectors.pooling import pooled
 
 _AXES = 2000  # words whose vectors say which directions a shorter vector keeps
 
@@ -86,16 +85,16 @@ class Service:
 
     def vectors(self, texts: Sequence[Text]) -> list[Array]:
         """Return the vectors of all tokens of each text, (n, d) float32."""
-        return [text.vectors for text in self.model.embed(texts, evidence="equal", threads=self.threads)]
+        return [text.vectors for text in self.model.embed(texts, threads=self.threads)]
 
     def pooled(self, texts: Sequence[Text]) -> list[tuple[Array, int]]:
         """Return one vector per text, and how many tokens it has."""
-        return [(pooled(vectors, "mean"), len(vectors)) for vectors in self.vectors(texts)]
+        return list(zip(self.model.encode(texts, threads=self.threads), self.count(texts), strict=True))
 
     @cached_property
     def dimensions(self) -> int:
         """The length of a vector."""
-        return int(self.vectors(["a"])[0].shape[1])
+        return int(self.model.encode(["a"], threads=1).shape[1])
 
     @cached_property
     def axes(self) -> Array:
@@ -204,6 +203,7 @@ class Service:
 
     @cached_property
     def found_transitions(self) -> Transitions:
+        """The strongest transitions of the state."""
         return transitions(self.model, self.reader)
 
     @cached_property
@@ -243,7 +243,8 @@ def strongest(scores: Array, n: int = 5) -> list[dict[str, float]]:
 
 def model_reader(model: TextLDS) -> Reader:
     """Return what reads texts for the page, of a model."""
-    space, engine = model.spaces.space("float32", "equal"), model.spaces.engine("float32", "equal")
+    weighting = model.recipe("context").weighting
+    space, engine = model.spaces.space("float32", weighting), model.spaces.engine("float32", weighting)
     language_engine = model.spaces.engine("float32")
     known = model.vocabulary.n_types
     predictor = make_predictor(
