@@ -57,6 +57,12 @@ class Served:
         """Send JSON, or what ``content`` gives."""
         return self.client.post(path, **options) if body is None else self.client.post(path, json=body, **options)
 
+    def metric(self, name: str) -> int:
+        """Return a counter."""
+        found = re.search(rf"^{name} (\d+)$", self.client.get("/metrics").text, re.M)
+        assert found is not None
+        return int(found[1])
+
     def ended(self, signal_number: int = signal.SIGTERM) -> int:
         """End the server and return its exit code."""
         self.process.send_signal(signal_number)

@@ -132,16 +132,12 @@ def test_info_health_and_metrics(served: Served, model: textlds.TextLDS) -> None
     assert (info["model_id"], info["dimensions"]) == ("docs-model", model.dimensions())
     assert info["max_batch_tokens"] == 5000
     assert served.client.get("/health").json() == {"status": "ok"}
-    before = _tokens(served)
+    before = served.metric("textlds_tokens_total")
     served.post("/embed_all", {"inputs": TEXTS[0]})
-    assert _tokens(served) - before == len(model(TEXTS[0]).tokens)
+    assert served.metric("textlds_tokens_total") - before == len(model(TEXTS[0]).tokens)
     text = served.client.get("/metrics").text
     assert 'textlds_requests_total{route="/embed_all",status="200"}' in text
     assert re.search(r'textlds_request_seconds_bucket\{route="/embed_all",le="\+Inf"\} [1-9]', text)
-
-
-def _tokens(served: Served) -> int:
-    return int(re.search(r"^textlds_tokens_total (\d+)$", served.client.get("/metrics").text, re.M)[1])  # type: ignore[index]
 
 
 def test_the_docs_describe_every_route_and_need_no_other_host(served: Served) -> None:

@@ -38,7 +38,7 @@ def serve_model(
 
     try:
         from textlds.serve.app import App
-        from textlds.serve.server import Server, address_of, bound_socket, is_loopback, raise_open_files
+        from textlds.serve.server import BACKLOG, Server, address_of, bound_socket, is_loopback, raise_open_files
     except ImportError as error:
         if error.name is not None and error.name.startswith("textlds"):
             raise
@@ -59,6 +59,7 @@ def serve_model(
         hosts=allow_host if is_loopback(host) or allow_host else None,
     )
     server = Server(app, load, log_requests=log_requests, say=lambda message: say(message, quiet=quiet))
+    bound.listen(BACKLOG)  # who connects from now on waits instead of being refused
     address = address_of(bound)
     if as_json:
         print_json({"address": address, "pid": os.getpid()})

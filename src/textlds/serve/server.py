@@ -21,6 +21,8 @@ from textlds.errors import ArgumentError, TextLDSError
 from textlds.serve.app import App
 from textlds.serve.service import Service
 
+BACKLOG = 4096  # connections that may wait to be accepted
+
 
 def bound_socket(host: str, port: int) -> socket.socket:
     """Return a socket that is bound to an address, or say why there is none."""
@@ -75,9 +77,13 @@ class Server(uvicorn.Server):
         say: Callable[[str], None] = lambda message: None,
     ) -> None:
         logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+        if log_requests:
+            access = logging.getLogger("uvicorn.access")
+            access.setLevel(logging.INFO)
+            access.addHandler(logging.StreamHandler())
         config = uvicorn.Config(
             app.asgi(), log_config=None, access_log=log_requests, lifespan="on", server_header=False,
-            timeout_keep_alive=30, timeout_graceful_shutdown=int(app.limits.seconds) + 5, backlog=4096,
+            timeout_keep_alive=30, timeout_graceful_shutdown=int(app.limits.seconds) + 5, backlog=BACKLOG,
             http=protocol_class(app.limits.body_seconds, app.limits.connections), ws="none",
         )  # fmt: skip
         super().__init__(config)
