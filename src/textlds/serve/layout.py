@@ -50,6 +50,8 @@ class WordMap:
 def word_map(vectors: Array, *, seed: int = 0) -> WordMap:
     """Lay out words by their unit vectors, (n, d)."""
     n = len(vectors)
+    if not n:
+        return WordMap(np.empty((0, 2), np.float32), np.empty(0, np.uint8))
     vectors = np.ascontiguousarray(vectors, np.float32)
     group = _grouped(vectors, min(GROUPS, n))
     centred = vectors - vectors.mean(axis=0)
@@ -62,7 +64,7 @@ def word_map(vectors: Array, *, seed: int = 0) -> WordMap:
         _settle(flat, neighbours, _EPOCHS, _NEGATIVE, _A, _B, np.uint64(2 * seed + 1))
     # the long side lies across; a few stragglers do not make the map small
     flat = flat @ np.linalg.eigh(np.cov(flat.T) if n > 1 else np.eye(2))[1][:, ::-1]
-    low, high = np.quantile(flat, [0.002, 0.998], axis=0) if n else np.array([[-1.0, -1.0], [1.0, 1.0]])
+    low, high = np.quantile(flat, [0.002, 0.998], axis=0)
     at = 2 * (flat - low) / np.maximum(high - low, 1e-9) - 1
     return WordMap(np.clip(at, -1.05, 1.05).astype(np.float32), group)
 

@@ -42,6 +42,7 @@ function go(changes, { replace = false } = {}) {
 
 async function update() {
   const now = state();
+  $("problem").hidden = true;
   for (const link of $("views").children) {
     const own = link.dataset.view === now.view;
     link.toggleAttribute("aria-current", own);
@@ -70,9 +71,7 @@ function address({ text }, view) {
 /** Wait for work; if it fails, say so on the page. */
 async function guard(work) {
   try {
-    const result = await work;
-    $("problem").hidden = true;
-    return result;
+    return await work;
   } catch (error) {
     $("problem").textContent = error.message;
     $("problem").hidden = false;

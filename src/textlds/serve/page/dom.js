@@ -4,8 +4,10 @@ const SVG = "http://www.w3.org/2000/svg";
 
 function filled(element, properties, children) {
   for (const [name, value] of Object.entries(properties ?? {})) {
-    if (value === undefined || value === null || value === false) continue;
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    if (value === undefined || value === null) continue;
+    if (name.startsWith("aria-")) element.setAttribute(name, String(value)); // "false" says something here
+    else if (value === false) continue;
+    else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name === "vars") for (const [key, v] of Object.entries(value)) element.style.setProperty(key, v);
     else element.setAttribute(name, value === true ? "" : String(value));
   }

@@ -31,7 +31,7 @@ export default {
       return h("section", { "aria-label": `${name} context` },
         h("p", { class: "tokens", dir: "auto" }, use.tokens.flatMap((token, i) => [
           h("span", {
-            class: i === use.token ? "token chosen" : "token pull", dir: "auto",
+            class: i === use.token ? "token chosen" : "token pull",
             vars: { "--heat": i === use.token ? 0 : ((pulls.get(i)?.shift ?? 0) / strongest).toFixed(3) },
           }, token), " "])),
         h("h3", {}, "Means here"),

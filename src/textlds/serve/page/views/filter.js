@@ -98,7 +98,7 @@ export default {
             shown = { text, path };
             slider.max = Math.max(0, path.tokens.length - 1);
             slider.disabled = !path.tokens.length;
-            show(strip, path.tokens.flatMap((word, i) => [h("button", { type: "button", class: "token plain", dir: "auto", onclick: () => choose(i) }, word), " "]));
+            show(strip, path.tokens.flatMap((word, i) => [h("button", { type: "button", class: "token plain", onclick: () => choose(i) }, word), " "]));
           });
         }
         const n = shown.path?.tokens.length ?? 0;

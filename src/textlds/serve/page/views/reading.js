@@ -52,7 +52,7 @@ export default {
 
     function draw(read) {
       show(tokens, ...running(read.tokens, read.tail, (token, i) => h("button", {
-        type: "button", class: token.known ? "token" : "token unknown", dir: "auto",
+        type: "button", class: token.known ? "token" : "token unknown", // no direction of its own: the whole text decides
         vars: { "--heat": Math.min(1, token.bits / FULL).toFixed(3) },
         "aria-label": `${token.text}, ${token.bits.toFixed(1)} bits${token.known ? "" : ", unknown"}`,
         title: `${token.bits.toFixed(1)} bits`, onclick: () => choose(i),

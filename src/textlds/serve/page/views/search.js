@@ -45,7 +45,7 @@ export default {
         if (!now.word) return;
         await guard(lists(backend.find(now.word, now.context, now.match), ({ occurrences }) => show(found,
           occurrences.length ? occurrences.map(occurrence) : h("p", { class: "soft" }, "Nothing found."))));
-        await clusters(backend.senses(now.word).catch((error) => error), (answer) => show(senses,
+        if (about.senses) await clusters(backend.senses(now.word).catch((error) => error), (answer) => show(senses,
           answer instanceof Error ? h("p", { class: "soft" }, answer.message)
             : answer.map((sense, k) => h("section", { class: "sense" },
               h("h3", {}, `${k + 1}. `, h("span", { dir: "auto" }, (sense.neighbours ?? []).slice(0, 3).map(([near]) => near).join(", "))),
