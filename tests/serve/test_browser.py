@@ -15,6 +15,7 @@ from tests.serve.browsing import MISSING, Page, browsing, handed_out, programs
 from tests.serve.running import Served
 
 import textlds
+from textlds.corpus.settings import TextSettings
 from textlds.serve.packed import pack_model, packed_reader
 from textlds.serve.service import Service, model_reader
 from textlds.serve.static import write_page
@@ -345,7 +346,7 @@ def test_javascript_equals_python(page: Page, static_folder: Path, static_addres
 def test_javascript_equals_python_for_other_settings(
     page: Page, settings: dict[str, str], sentences: list[str], tmp_path: Path, static_folder: Path
 ) -> None:
-    counts = textlds.count(texts=[*sentences[:400], *PARAGRAPHS], vocab_size=300, **settings)  # type: ignore[arg-type]
+    counts = textlds.count(texts=[*sentences[:400], *PARAGRAPHS], vocab_size=300, text=TextSettings(**settings))  # type: ignore[arg-type]
     small = textlds.fit(counts, state_size=5, iterations=2, threads=1)  # without a language model: the clipped link
     folder = tmp_path / "page"
     shutil.copytree(static_folder, folder)

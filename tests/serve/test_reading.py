@@ -108,9 +108,8 @@ def test_texts_of_one_token_and_of_none(reader: Reader) -> None:
 
 
 def test_texts_with_boundary_tokens(sentences: list[str]) -> None:
-    settings = {"boundaries": "sentence", "boundary_token": "</s>"}
-    counts = textlds.count(texts=sentences[:500], vocab_size=300, **settings)  # type: ignore[arg-type]
-    assert counts.vocabulary.settings == TextSettings(**settings)  # type: ignore[arg-type]
+    settings = TextSettings(boundaries="sentence", boundary_token="</s>")
+    counts = textlds.count(texts=sentences[:500], vocab_size=300, text=settings)
     model = textlds.fit(counts, state_size=6, iterations=2, threads=1)
     text = "The file is open. Return the value. Nothing else."
     found = model_reader(model).read(text)

@@ -11,6 +11,7 @@ import numpy as np
 from textlds.lds.steady import steady_state
 from textlds.linalg.psd import sqrt_and_inverse
 from textlds.linalg.types import Matrix
+from textlds.model.packed import PackedModel
 from textlds.model.textlds import TextLDS
 from textlds.serve.reading import Reader, gaps
 
@@ -92,13 +93,21 @@ def _passage(reader: Reader, text: str, place: int, score: float) -> dict[str, A
 
 def learning(model: TextLDS) -> dict[str, Any]:
     """Return how a model was learnt: the likelihood, the spectra, the settings."""
-    params = model.params.normalised()
-    steady = steady_state(params)
     history = model.history
     return {
         "start": history.start,
         "log_likelihood": history.log_likelihood,
         "seconds": history.seconds,
+        "settings": {name: value for name, value in history.settings.items() if _is_plain(value)},
+        **({"singular_values": {}, "eigenvalues": {}} if isinstance(model, PackedModel) else _spectra(model)),
+    }
+
+
+def _spectra(model: TextLDS) -> dict[str, Any]:
+    """Return the spectra of A, F and J in coordinates with Q = I; J has the eigenvalues of F."""
+    params = model.params.normalised()
+    steady = steady_state(params)
+    return {
         "singular_values": {
             name: np.linalg.svd(matrix, compute_uv=False).tolist()
             for name, matrix in (("A", params.A), ("F", steady.F), ("J", steady.J))
@@ -107,7 +116,6 @@ def learning(model: TextLDS) -> dict[str, Any]:
             name: [[value.real, value.imag] for value in np.linalg.eigvals(matrix).astype(complex).tolist()]
             for name, matrix in (("A", params.A), ("F", steady.F))
         },
-        "settings": {name: value for name, value in history.settings.items() if _is_plain(value)},
     }
 
 

@@ -1,8 +1,8 @@
 """A model in few bytes, for inference outside Python: ``model.json`` and ``model.safetensors``.
 
-The tables with a row per word are int8 with one float32 scale per row, row = scale · int8, so that an entry is off by
-at most 1/254 of the largest of its row; small matrices are float32. docs/server.md lists the arrays. ``page/engine``
-reads them in JavaScript, :func:`packed_reader` in Python: both see the same rounded numbers.
+The tables with a row per word are int8 with one float32 scale per row (:mod:`textlds.linalg.quantized`); small matrices
+are float32. docs/server.md lists the arrays. ``page/engine`` reads them in JavaScript, :func:`packed_reader` in Python:
+both see the same rounded numbers. It is :mod:`textlds.model.packed` with probabilities of words besides.
 """
 
 from __future__ import annotations
@@ -31,11 +31,13 @@ from textlds.language.predictor import DEFAULT_MIXTURE, Part, Predictor, Unigram
 from textlds.language.readout import BoundReadout, Readout
 from textlds.lds.canonical import CanonicalSystem
 from textlds.lexicon.unknown import Speller
+from textlds.linalg.quantized import RowTable, quantized
 from textlds.linalg.types import Array, Matrix, Vector
 from textlds.model.textlds import TextLDS
-from textlds.serve.reading import Reader
+from textlds.serve.reading import LanguageReader, Reader
 from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.folders import read_json, write_json
+from textlds.vectors.stored import CARRY
 
 ARRAYS, FACTS = "model.safetensors", "model.json"
 FORMAT, FORMAT_VERSION = "textlds-packed", 1
@@ -54,20 +56,6 @@ class Packed:
         """Write the two files into a folder."""
         write_arrays(folder / ARRAYS, self.arrays)
         write_json(folder / FACTS, self.facts)
-
-
-def quantized(table: Array) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Return a table as int8 and the scale of each row, (n,)."""
-    largest = np.abs(table).max(axis=1, initial=0)
-    scale = (largest / 127).astype(np.float32)
-    safe = np.where(scale > 0, scale, 1)[:, None]
-    return np.clip(np.rint(table / safe), -127, 127).astype(np.int8), scale
-
-
-def dequantized(arrays: Mapping[str, NDArray[Any]], name: str) -> NDArray[np.float32]:
-    """Return a table that :func:`quantized` made."""
-    table: NDArray[np.float32] = arrays[name].astype(np.float32) * arrays[f"{name}.scale"][:, None]
-    return table
 
 
 def pack_model(model: TextLDS, reader: Reader, *, vocab_size: int | None = None) -> Packed:
@@ -97,19 +85,17 @@ def pack_model(model: TextLDS, reader: Reader, *, vocab_size: int | None = None)
         "characters.index": table.block_of,
         "characters.blocks": table.blocks,
         "whitener": reader.whitener.astype(np.float32),
-        **_table("vectors", reader.words[rows[:n]]),
-        **_system("context", reader.engine, rows),
+        **_table("vectors", reader.words[rows]),
+        **_system("context", reader.engine, None if reader.speller is not None else rows),
     }
-    if reader.speller is not None:
-        speller = reader.speller
-        arrays |= _table("spelling", speller.spelling)
-        arrays |= {
-            f"spelling.{name}": np.asarray(getattr(speller, name), np.float32) for name in ("carry", "centre", "shift")
-        }
-    shared = reader.language_engine.gains is reader.engine.gains
-    if not shared:
-        arrays |= _system("language", reader.language_engine, rows)
-    arrays |= _language(model, reader.language_engine, rows)
+    if reader.speller is not None:  # gains follow from the vectors of words, known and unknown ones alike
+        spelling = reader.speller.spelling
+        arrays |= _table("spelling", spelling.all() if isinstance(spelling, RowTable) else spelling)
+        arrays |= {f"spelling.{name}": np.asarray(getattr(reader.speller, name), np.float32) for name in CARRY}
+    shared = reader.language is not None and reader.language.engine is reader.engine
+    if reader.language is not None:
+        engine = reader.language.engine
+        arrays |= ({} if shared else _system("language", engine, rows)) | _language(model, engine, rows)
     facts = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -121,23 +107,22 @@ def pack_model(model: TextLDS, reader: Reader, *, vocab_size: int | None = None)
         "abbreviations": list(ABBREVIATIONS),
         "suffixes": {name: list(group) for name, group in SUFFIXES.items()},
         "capital_suffixes": {name: list(group) for name, group in CAPITAL_SUFFIXES.items()},
-        "language": "context" if shared else "language",
+        "language": None if reader.language is None else "context" if shared else "language",
         "floor": FLOOR,
     }
     return Packed(arrays, facts)
 
 
 def _table(name: str, table: Array) -> Arrays:
-    packed, scale = quantized(np.asarray(table, np.float32))
-    return {name: packed, f"{name}.scale": scale}
+    return quantized(table, "int8").arrays(name)
 
 
-def _system(name: str, engine: Engine, rows: NDArray[np.int64]) -> Arrays:
-    return {
+def _system(name: str, engine: Engine, rows: NDArray[np.int64] | None) -> Arrays:
+    small: Arrays = {
         f"{name}.A": engine.system.A.astype(np.float32),
         f"{name}.shrink": engine.shrink.astype(np.float32),
-        **_table(f"{name}.gains", engine.gains[rows]),
     }
+    return small if rows is None else small | _table(f"{name}.gains", engine.gains[rows])
 
 
 def _language(model: TextLDS, engine: Engine, rows: NDArray[np.int64]) -> Arrays:
@@ -185,24 +170,32 @@ def packed_reader(folder: Path) -> Reader:
     arrays = {name: np.array(array) for name, array in read_arrays(folder / ARRAYS).items()}
     words = arrays["words"].tobytes().decode().split("\n")
     vocabulary = Vocabulary(tuple(words), facts["n_types"], TextSettings.from_json(facts["text"]))
-    engine = _engine(arrays, "context")
-    speller = None
+    speller, gains = None, None
+    vectors = _dequantized(arrays, "vectors")
     if "spelling" in arrays:
-        small = [arrays[f"spelling.{name}"].astype(np.float64) for name in ("carry", "centre", "shift")]
-        speller = Speller(vocabulary, dequantized(arrays, "spelling"), *small)
-    language_engine = engine if facts["language"] == "context" else _engine(arrays, "language")
+        small = [arrays[f"spelling.{name}"].astype(np.float64) for name in CARRY]
+        speller = Speller(vocabulary, _dequantized(arrays, "spelling"), *small)
+        gains = speller.gains(vectors.astype(np.float64))
+    engine = _engine(arrays, "context", gains)
+    language = None
+    if facts["language"] is not None:
+        own = engine if facts["language"] == "context" else _engine(arrays, "language", None)
+        language = LanguageReader(own, _predictor(arrays, own))
     return Reader(
         encoder=Encoder(vocabulary), engine=engine, whitener=arrays["whitener"].astype(np.float64),
-        words=dequantized(arrays, "vectors"), speller=speller, language_engine=language_engine,
-        predictor=_predictor(arrays, language_engine),
+        words=vectors[: vocabulary.n_types], speller=speller, language=language,
     )  # fmt: skip
 
 
-def _engine(arrays: Mapping[str, NDArray[Any]], name: str) -> Engine:
+def _dequantized(arrays: Mapping[str, NDArray[Any]], name: str) -> NDArray[np.float32]:
+    return RowTable(arrays[name], arrays[f"{name}.scale"]).all()
+
+
+def _engine(arrays: Mapping[str, NDArray[Any]], name: str, gains: Matrix | None) -> Engine:
     A: Matrix = arrays[f"{name}.A"].astype(np.float64)
     identity = np.eye(len(A))
     system = CanonicalSystem(identity, A, arrays[f"{name}.shrink"].astype(np.float64), identity, 0.0)
-    return Engine(system, dequantized(arrays, f"{name}.gains"), np.float32)
+    return Engine(system, _dequantized(arrays, f"{name}.gains") if gains is None else gains, np.float32)
 
 
 def _predictor(arrays: Mapping[str, NDArray[Any]], engine: Engine) -> Predictor:
@@ -212,11 +205,11 @@ def _predictor(arrays: Mapping[str, NDArray[Any]], engine: Engine) -> Predictor:
     if "readout.classes" in arrays:
         fields: Sequence[Any] = (
             arrays["readout.classes"], arrays["readout.class_weights"], arrays["readout.class_bias"],
-            dequantized(arrays, "readout.word_weights"), arrays["readout.word_bias"],
+            _dequantized(arrays, "readout.word_weights"), arrays["readout.word_bias"],
         )  # fmt: skip
         parts.append(BoundReadout(Readout(*fields), engine))
     else:
         ones = np.ones(len(counts))
-        parts.append(ClippedLink(engine, dequantized(arrays, "output").astype(np.float64), ones, unigram, 1.0))
+        parts.append(ClippedLink(engine, _dequantized(arrays, "output").astype(np.float64), ones, unigram, 1.0))
     mixture = Mixture(arrays["mixture.edges"].astype(np.float64), arrays["mixture.weights"].astype(np.float64))
     return Predictor(parts, mixture, counts)

@@ -54,17 +54,29 @@ class States:
 
 
 @dataclass(frozen=True, eq=False)
+class LanguageReader:
+    """Gives probabilities of words.
+
+    Attributes:
+        engine: The filter whose states the predictor reads.
+        predictor: From contexts to probabilities.
+    """
+
+    engine: Engine
+    predictor: Predictor
+
+
+@dataclass(frozen=True, eq=False)
 class Reader:
     """Reads texts for the page.
 
     Attributes:
         encoder: Turns text into rows.
         engine: The filter and smoother of the vectors.
-        whitener: Of the state, (h, h).
-        words: Unit vectors of the known words, (n_types, d).
+        whitener: Of the state, (h, d).
+        words: Unit vectors of all rows, (V, d).
         speller: For words without a row, or None.
-        language_engine: The filter whose states the predictor reads.
-        predictor: Gives probabilities of words.
+        language: For probabilities of words; None for a model that has none.
     """
 
     encoder: Encoder
@@ -72,12 +84,11 @@ class Reader:
     whitener: Matrix
     words: Array
     speller: Speller | None
-    language_engine: Engine
-    predictor: Predictor
+    language: LanguageReader | None
 
     @cached_property
     def places(self) -> Array:
-        """Unit vectors of the known words where states are compared with them, (n_types, h)."""
+        """Unit vectors of the known words where states are compared with them, (n_types, d)."""
         known = self.encoder.vocabulary.n_types
         return on_sphere(self.engine.gains[:known].astype(np.float64) @ self.whitener).astype(np.float32)
 
@@ -108,40 +119,40 @@ class Reader:
         bits = self.bits(text)
         before, tail = gaps(content, text)
         tokens = [
-            {"text": token, "before": gap, "row": row, "known": row < known, "bits": round(bit, 4)}
-            for token, gap, row, bit in zip(
-                text.tokens, before, text.ids[text.positions].tolist(), bits.tolist(), strict=True
-            )
+            {"text": token, "before": gap, "row": row, "known": row < known}
+            for token, gap, row in zip(text.tokens, before, text.ids[text.positions].tolist(), strict=True)
         ]
+        for token, bit in zip(tokens, bits.tolist(), strict=self.language is not None):
+            token["bits"] = round(bit, 4)
         return {"tokens": tokens, "tail": tail, "perplexity": float(2 ** bits.mean()) if len(bits) else None}
 
     def bits(self, text: EncodedText) -> Array:
-        """Return −log₂ P(token | what precedes it) of each token, (n,)."""
-        if not len(text.ids):
+        """Return −log₂ P(token | what precedes it) of each token, (n,); nothing for a model without probabilities."""
+        if not len(text.ids) or self.language is None:
             return np.empty(0)
         ids, starts, _ = flatten([text])
-        contexts = predicted_contexts(
-            self.language_engine, ids, starts, self.encoder.vocabulary.boundary_row, threads=1
-        )
-        values: Array = -np.log2(self.predictor.of(contexts, ids))[text.positions]
+        boundary = self.encoder.vocabulary.boundary_row
+        contexts = predicted_contexts(self.language.engine, ids, starts, boundary, threads=1)
+        values: Array = -np.log2(self.language.predictor.of(contexts, ids))[text.positions]
         return values
 
     def distributions(self, text: EncodedText, token: int) -> Matrix:
         """Return the distribution of the word expected at a token's place, and of the one after it, (2, V)."""
+        if self.language is None:
+            raise ArgumentError("this model gives no probabilities of words: it is packed. Use the one it was made of.")
         row = int(text.positions[token])
         begin = int(text.starts[np.searchsorted(text.starts, row, side="right") - 1])
         ids = np.append(text.ids[begin : row + 1], np.int32(0)).astype(np.int32)  # what follows is not looked at
         starts = np.array([0, len(ids)], np.int64)
         boundary = self.encoder.vocabulary.boundary_row
-        contexts = predicted_contexts(self.language_engine, ids, starts, boundary, threads=1)
-        return self.predictor.all(contexts[slice(len(ids) - 2, None)])
+        contexts = predicted_contexts(self.language.engine, ids, starts, boundary, threads=1)
+        return self.language.predictor.all(contexts[slice(len(ids) - 2, None)])
 
     def token(self, content: str, token: int, *, n: int = 10) -> dict[str, Any]:
         """Return what there is to say of one token: its neighbours here and alone, what was expected, its parts."""
         states = self.states(content)
         check_token(states.text, token)
         word = states.text.tokens[token]
-        here, after = self.distributions(states.text, token)
         own = int(states.text.ids[states.text.positions[token]])
         whole = states.smooth[token] @ self.whitener
         length = max(float(np.linalg.norm(whole)), 1e-30)
@@ -155,10 +166,7 @@ class Reader:
             "known": own < self.encoder.vocabulary.n_types,
             "here": self.near(whole, n, without=word),
             "alone": self.alone(word, n),
-            "expected": self.likely(here, n),
-            "probability": float(here[own]),
-            "rank": int((here > here[own]).sum()) + 1,
-            "next": self.likely(after, n),
+            **({} if self.language is None else self._expected(states.text, token, own, n)),
             "parts": {
                 name: {
                     "share": float(part @ self.whitener @ whole) / length**2,
@@ -167,6 +175,15 @@ class Reader:
                 }
                 for name, part in parts.items()
             },
+        }
+
+    def _expected(self, text: EncodedText, token: int, row: int, n: int) -> dict[str, Any]:
+        here, after = self.distributions(text, token)
+        return {
+            "expected": self.likely(here, n),
+            "probability": float(here[row]),
+            "rank": int((here > here[row]).sum()) + 1,
+            "next": self.likely(after, n),
         }
 
     def path(self, content: str, *, landmarks: int = 24) -> dict[str, Any]:
@@ -269,7 +286,7 @@ class Reader:
     def _nearest(self, table: Array, vector: Array, n: int, without: str) -> list[tuple[str, float]]:
         vocabulary = self.encoder.vocabulary
         unit = (vector / max(float(np.linalg.norm(vector)), 1e-30)).astype(np.float32)
-        cosines = table @ unit
+        cosines = table[: vocabulary.n_types] @ unit
         own = vocabulary.id(without)
         order = np.argsort(-cosines, kind="stable")[: n + 1].tolist()
         return [(vocabulary.words[row], float(cosines[row])) for row in order if row != own][:n]

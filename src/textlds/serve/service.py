@@ -13,15 +13,18 @@ from typing import Any
 import numpy as np
 
 from textlds._version import __version__
+from textlds.api import load
 from textlds.corpus.encoding import Text
 from textlds.errors import ArgumentError, CorpusNotFoundError
+from textlds.inference.engine import Engine
 from textlds.language.predictor import make_predictor
 from textlds.linalg.types import Array
+from textlds.model.packed import PackedModel
 from textlds.model.textlds import TextLDS
 from textlds.search.index import OccurrenceIndex
 from textlds.serve.layout import MOST, kept_map, word_map
 from textlds.serve.overview import Transitions, learning, passages, passing, transitions
-from textlds.serve.reading import Reader, spans
+from textlds.serve.reading import LanguageReader, Reader, spans
 from textlds.serve.requests import RequestError, too_large
 
 _AXES = 2000  # words whose vectors say which directions a shorter vector keeps
@@ -60,7 +63,7 @@ class Service:
         threads: int | None = None,
     ) -> Service:
         """Read a model, and an index made with it, from their folders; make the tables that inference needs."""
-        opened = TextLDS.load(model)
+        opened = load(model)
         found = None if index is None else OccurrenceIndex.load(index)
         if found is not None and not same_model(found.model, opened):
             raise ArgumentError(
@@ -178,7 +181,7 @@ class Service:
             "state_size": model.state_size,
             "vocabulary_size": model.vocabulary.n_types,
             "trained_tokens": model.history.settings.get("tokens"),
-            "language_model": model.language is not None,
+            "language_model": not isinstance(model, PackedModel),
             "tagger": self.tagger is not None,
             "index": None if self.index is None else {"occurrences": len(self.index), "words": len(self.index.words)},
         }
@@ -212,6 +215,8 @@ class Service:
 
     def transitions(self, text: str) -> list[dict[str, Any]]:
         """Return the strongest transitions, with examples, and where a text goes through them."""
+        if isinstance(self.model, PackedModel):
+            return []
         found = self.found_transitions
         own = passing(found, self.reader.states(text).smooth) if text else np.zeros((0, len(found.pairs)))
         return [
@@ -226,8 +231,8 @@ class Service:
 
     def map(self) -> dict[str, Any]:
         """Return the map of words; the first time, it takes a while."""
-        words = self.reader.words[:MOST]
-        made = word_map(words) if self.folder is None else kept_map(self.folder, words)
+        words = self.reader.words[: min(MOST, self.model.vocabulary.n_types)]
+        made = word_map(words) if self.folder is None or not self.folder.is_dir() else kept_map(self.folder, words)
         return {
             "words": self.model.vocabulary.words[: len(words)],
             "at": np.round(made.at.astype(np.float64), 4).reshape(-1).tolist(),
@@ -243,25 +248,24 @@ def strongest(scores: Array, n: int = 5) -> list[dict[str, float]]:
 
 def model_reader(model: TextLDS) -> Reader:
     """Return what reads texts for the page, of a model."""
-    weighting = model.recipe("context").weighting
-    space, engine = model.spaces.space("float32", weighting), model.spaces.engine("float32", weighting)
-    language_engine = model.spaces.engine("float32")
-    known = model.vocabulary.n_types
-    predictor = make_predictor(
-        model.language, language_engine, model.params.C, model.frequencies, model.history.settings
-    )
+    space = model.spaces.space("float32", model.recipe("context").weighting)
+    language = None
+    if not isinstance(model, PackedModel):
+        engine = model.spaces.engine("float32")
+        settings = model.history.settings
+        predictor = make_predictor(model.language, engine, model.params.C, model.frequencies, settings)
+        language = LanguageReader(engine, predictor)
     return Reader(
-        encoder=model.encoder, engine=engine, whitener=space.whitener("state").astype(np.float64),
-        words=space.words[:known], speller=space.speller, language_engine=language_engine,
-        predictor=predictor,
+        encoder=model.encoder, engine=Engine(space.system, space.all_gains, np.float32),
+        whitener=space.whitener("state").astype(np.float64), words=space.words, speller=space.speller,
+        language=language,
     )  # fmt: skip
 
 
 def same_model(one: TextLDS, other: TextLDS) -> bool:
-    """Tell whether two models have the same words and parameters."""
-    return one.vocabulary == other.vocabulary and bool(
-        np.array_equal(one.params.A, other.params.A) and np.array_equal(one.params.C, other.params.C)
-    )
+    """Tell whether two models have the same words and give the same vectors."""
+    words = [[word] for word in one.vocabulary.words[:20]]
+    return one.vocabulary == other.vocabulary and bool(np.array_equal(one.encode(words), other.encode(words)))
 
 
 def missing(what: str, option: str) -> RequestError:

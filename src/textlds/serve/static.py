@@ -32,17 +32,19 @@ def write_page(
     n = packed.facts["n_types"]
     drawn = service.map()
     shown = min(n, len(drawn["words"]))
-    found = service.found_transitions
     arrays = packed.arrays | {
         "map.at": np.array(drawn["at"], np.float32).reshape(-1, 2)[:shown],
         "map.group": np.array(drawn["group"], np.uint8)[:shown],
-        "transitions.source": found.source.astype(np.float32),
-        "transitions.target": found.target.astype(np.float32),
     }
+    pairs = service.transitions("")
+    if pairs:
+        found = service.found_transitions
+        arrays["transitions.source"] = found.source.astype(np.float32)
+        arrays["transitions.target"] = found.target.astype(np.float32)
     facts: dict[str, Any] = packed.facts | {
         "about": {**service.about(), "vocabulary_size": n, "tags": False, "search": False},
         "learning": service.learning,
-        "transitions": service.transitions(""),
+        "transitions": pairs,
     }
     with new_folder(output, force=force) as folder:
         size = _write_files(folder)

@@ -30,7 +30,7 @@ export class Local {
   }
 
   async transitions(text) {
-    const own = text ? this.model.passing(text) : [];
+    const own = text && this.model.facts.transitions.length ? this.model.passing(text) : [];
     return this.model.facts.transitions.map((pair, k) => ({ ...pair, own: own[k] ?? [] }));
   }
 

@@ -45,7 +45,7 @@ class System {
   constructor(arrays, name) {
     this.A = arrays[`${name}.A`].data;
     this.shrink = arrays[`${name}.shrink`].data;
-    this.gains = new Table(arrays, `${name}.gains`);
+    this.gains = arrays[`${name}.gains`] ? new Table(arrays, `${name}.gains`) : null;
     this.h = this.shrink.length;
     this.AT = new Float32Array(this.A.length);
     for (let i = 0; i < this.h; i++) for (let j = 0; j < this.h; j++) this.AT[j * this.h + i] = this.A[i * this.h + j];
@@ -89,6 +89,37 @@ class System {
   }
 }
 
+/** The gains of words from their vectors: on the sphere ((l - centre) carry) - shift, computed for words that are met. */
+class Gains {
+  constructor({ vectors, arrays, h }) {
+    Object.assign(this, { vectors, h, width: vectors.width });
+    [this.carry, this.centre, this.shift] = ["carry", "centre", "shift"].map((name) => arrays[`spelling.${name}`].data);
+    this.made = new Uint8Array(vectors.rows);
+    this.table = new Float32Array(vectors.rows * h);
+  }
+
+  /** Return the gain of a vector of a word. */
+  of(vector) {
+    const { h, carry, centre, shift } = this;
+    const out = new Float64Array(h);
+    for (let j = 0; j < vector.length; j++) {
+      const x = vector[j] - centre[j];
+      for (let c = 0, at = j * h; c < h; c++, at++) out[c] += x * carry[at];
+    }
+    const length = norm(out);
+    return Float32Array.from(out, (x, c) => (length > 1e-5 ? x / length : 0) - shift[c]);
+  }
+
+  row(i, out = new Float32Array(this.h), offset = 0) {
+    if (!this.made[i]) {
+      this.table.set(this.of(this.vectors.row(i)), i * this.h);
+      this.made[i] = 1;
+    }
+    out.set(row(this.table, i, this.h), offset);
+    return out;
+  }
+}
+
 export class Model {
   constructor(facts, arrays) {
     this.facts = facts;
@@ -100,11 +131,13 @@ export class Model {
     this.classes = new Map(this.words.slice(this.n).map((word, row) => [word, this.n + row]));
     this.tokenizer = new Tokenizer(facts, arrays["characters.index"].data, arrays["characters.blocks"].data);
     this.system = new System(arrays, "context");
-    this.languageSystem = facts.language === "context" ? this.system : new System(arrays, facts.language);
     this.whitener = arrays.whitener.data;
+    [, this.d] = arrays.whitener.shape;
     this.vectors = new Table(arrays, "vectors");
     this.speller = arrays.spelling ? new Table(arrays, "spelling") : null;
-    this.predictor = new Predictor(facts, arrays, this.languageSystem);
+    if (!this.system.gains) this.system.gains = new Gains(this);
+    this.languageSystem = facts.language === "language" ? new System(arrays, "language") : this.system;
+    this.predictor = facts.language ? new Predictor(facts, arrays, this.languageSystem) : null;
     this.spelt = new Map();
     this.tables = {};
   }
@@ -157,7 +190,7 @@ export class Model {
   }
 
   spell(token) {
-    const { speller, h } = this;
+    const { speller } = this;
     const plain = [...this.tokenizer.normalise([...token].map((c) => c.codePointAt(0)), false)]
       .filter((character) => this.tokenizer.kindOf(character.codePointAt(0)) !== 8).join("");
     const width = speller.width;
@@ -167,14 +200,7 @@ export class Model {
       for (let c = 0; c < width; c++) sum[c] += row[c];
     }
     const length = norm(sum) || Infinity;
-    const [carry, centre, shift] = ["carry", "centre", "shift"].map((name) => this.arrays[`spelling.${name}`].data);
-    const out = new Float64Array(h);
-    for (let j = 0; j < width; j++) {
-      const x = sum[j] / length - centre[j];
-      for (let c = 0; c < h; c++) out[c] += x * carry[j * h + c];
-    }
-    const long = norm(out);
-    return Float32Array.from(out, (x, c) => (long > 1e-5 ? x / long : 0) - shift[c]);
+    return this.system.gains.of(sum.map((x) => x / length));
   }
 
   /** Read a text: the means of the state at each token. */
@@ -198,20 +224,20 @@ export class Model {
 
   /** Return x W for a state x. */
   whitened(x) {
-    const { h, whitener } = this;
-    const out = new Float64Array(h);
-    for (let j = 0; j < h; j++) for (let c = 0, at = j * h; c < h; c++, at++) out[c] += x[j] * whitener[at];
+    const { h, d, whitener } = this;
+    const out = new Float64Array(d);
+    for (let j = 0, at = 0; j < h; j++) for (let c = 0; c < d; c++, at++) out[c] += x[j] * whitener[at];
     return out;
   }
 
   /** Unit vectors of the known words where states are compared with them. */
   get places() {
     if (!this.tables.places) {
-      const { h, n } = this;
-      const out = new Float32Array(n * h), gain = new Float32Array(h);
+      const { h, d, n } = this;
+      const out = new Float32Array(n * d), gain = new Float32Array(h);
       for (let i = 0; i < n; i++) {
         this.system.gains.row(i, gain);
-        unit(this.whitened(gain), out, i * h);
+        unit(this.whitened(gain), out, i * d);
       }
       this.tables.places = out;
     }
@@ -224,7 +250,7 @@ export class Model {
   }
 
   near(vector, count, without) {
-    return this.nearest(this.places, this.h, vector, count, without);
+    return this.nearest(this.places, this.d, vector, count, without);
   }
 
   alone(word, count) {
@@ -244,7 +270,7 @@ export class Model {
 
   read(text) {
     const read = this.encode(text);
-    const bits = this.bits(read);
+    const bits = this.predictor ? this.bits(read) : [];
     const tokens = read.tokens.map((token, i) => {
       const id = read.ids[read.positions[i]];
       return { text: token, before: read.before[i], row: id, known: id < this.n, bits: bits[i] };
@@ -304,7 +330,6 @@ export class Model {
     const { read } = states;
     const word = read.tokens[token];
     const own = read.ids[read.positions[token]];
-    const [here, after] = this.distributions(read, token);
     const smooth = states.at(states.smooth, token), filt = states.at(states.filt, token);
     const whole = this.whitened(smooth);
     const length = Math.max(norm(whole), 1e-30);
@@ -318,18 +343,25 @@ export class Model {
       known: own < this.n,
       here: this.near(whole, count, word),
       alone: this.alone(word, count),
-      expected: this.likely(here, count),
-      probability: here[own],
-      rank: here.reduce((n, p) => n + (p > here[own]), 0) + 1,
-      next: this.likely(after, count),
+      ...(this.predictor ? this.expected(read, token, own, count) : {}),
       parts: Object.fromEntries(Object.entries(parts).map(([name, part]) => {
         const white = this.whitened(part);
         return [name, {
-          share: dot(white, 0, whole, this.h) / length ** 2,
+          share: dot(white, 0, whole, this.d) / length ** 2,
           length: norm(white) / length,
           near: this.near(white, 3, word),
         }];
       })),
+    };
+  }
+
+  expected(read, token, own, count) {
+    const [here, after] = this.distributions(read, token);
+    return {
+      expected: this.likely(here, count),
+      probability: here[own],
+      rank: here.reduce((n, p) => n + (p > here[own]), 0) + 1,
+      next: this.likely(after, count),
     };
   }
 
@@ -339,15 +371,15 @@ export class Model {
     const n = tokens.length;
     if (!n) return { tokens: [], pred: [], filt: [], smooth: [], words: [] };
     const points = [states.pred, states.filt, states.smooth]
-      .flatMap((table) => tokens.map((_, i) => unit(this.whitened(states.at(table, i)), new Float64Array(this.h), 0)));
-    const centre = new Float64Array(this.h);
-    for (const point of points) for (let c = 0; c < this.h; c++) centre[c] += point[c] / points.length;
+      .flatMap((table) => tokens.map((_, i) => unit(this.whitened(states.at(table, i)), new Float64Array(this.d), 0)));
+    const centre = new Float64Array(this.d);
+    for (const point of points) for (let c = 0; c < this.d; c++) centre[c] += point[c] / points.length;
     const axes = principalAxes(points.map((point) => point.map((x, c) => x - centre[c])));
-    const flat = (point) => axes.map((axis) => dot(axis, 0, point.map((x, c) => x - centre[c]), this.h));
+    const flat = (point) => axes.map((axis) => dot(axis, 0, point.map((x, c) => x - centre[c]), this.d));
     const ends = points.slice(2 * n);
     const chosen = new Set(ends.flatMap((point, i) => this.near(point, 2, tokens[i]).map(([word]) => word)));
     const words = [...chosen].slice(0, landmarks).map((word) => {
-      return { word, at: flat(Float64Array.from(row(this.places, this.id(word), this.h))) };
+      return { word, at: flat(Float64Array.from(row(this.places, this.id(word), this.d))) };
     });
     return {
       tokens, words, pred: points.slice(0, n).map(flat), filt: points.slice(n, 2 * n).map(flat), smooth: ends.map(flat),
@@ -381,11 +413,11 @@ export class Model {
     const pulls = this.contributions(states, token).map(({ token: j, term }) => {
       const white = this.whitened(term);
       const without = whole.map((x, c) => x - white[c]);
-      const cosine = dot(without, 0, whole, this.h) / Math.max(norm(without) * length, 1e-30);
+      const cosine = dot(without, 0, whole, this.d) / Math.max(norm(without) * length, 1e-30);
       return {
         token: j,
         text: tokens[j],
-        share: dot(white, 0, whole, this.h) / length ** 2,
+        share: dot(white, 0, whole, this.d) / length ** 2,
         shift: 1 - cosine,
         toward: this.near(white, 3, tokens[j]).map(([other]) => other),
       };

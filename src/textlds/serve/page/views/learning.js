@@ -20,7 +20,7 @@ export default {
         show(host, h("div", { class: "charts" },
           curve.length > 1 && chart("Log-likelihood", "EM iteration", "nats per token over the static model",
             [{ name: "", points: curve.map((value, i) => [first + i, value]) }], { last: true }),
-          chart("Singular values", "rank", "value, logarithmic", Object.entries(found.singular_values)
+          Object.keys(found.singular_values).length > 0 && chart("Singular values", "rank", "value, logarithmic", Object.entries(found.singular_values)
             .map(([name, values]) => ({ name, points: values.map((value, i) => [i + 1, Math.log10(Math.max(value, 1e-6))]) })), { log: true }),
           ...Object.entries(found.eigenvalues).map(([name, values]) => circle(`Eigenvalues of ${name}`, values))),
         settings.length && h("section", {}, h("h2", {}, "Settings"),

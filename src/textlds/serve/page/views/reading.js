@@ -53,12 +53,12 @@ export default {
     function draw(read) {
       show(tokens, ...running(read.tokens, read.tail, (token, i) => h("button", {
         type: "button", class: token.known ? "token" : "token unknown", // no direction of its own: the whole text decides
-        vars: { "--heat": Math.min(1, token.bits / FULL).toFixed(3) },
-        "aria-label": `${token.text}, ${token.bits.toFixed(1)} bits${token.known ? "" : ", unknown"}`,
-        title: `${token.bits.toFixed(1)} bits`, onclick: () => choose(i),
+        vars: { "--heat": Math.min(1, (token.bits ?? 0) / FULL).toFixed(3) },
+        "aria-label": [token.text, token.tag, token.bits && `${token.bits.toFixed(1)} bits`, !token.known && "unknown"].filter(Boolean).join(", "),
+        title: token.bits && `${token.bits.toFixed(1)} bits`, onclick: () => choose(i),
       }, token.text, token.tag && h("small", {}, token.tag))).flat(Infinity));
       facts.textContent = read.tokens.length
-        ? `${read.tokens.length} tokens · perplexity ${read.perplexity.toFixed(0)}`
+        ? `${read.tokens.length} tokens${read.perplexity ? ` · perplexity ${read.perplexity.toFixed(0)}` : ""}`
         : "Nothing to read yet.";
     }
 
@@ -69,14 +69,14 @@ export default {
       const shares = ["left", "word", "right"].map((name) => h("i", { class: name, vars: { "--share": Math.max(0, found.parts[name].share).toFixed(3) } }));
       show(panel,
         h("h2", { dir: "auto" }, found.word, token.tag && h("span", { class: "tag" }, token.tag)),
-        h("p", { class: "soft" }, `${token.bits.toFixed(1)} bits · probability ${percent(found.probability)} · number ${found.rank.toLocaleString("en")} of the words expected`),
+        found.expected && h("p", { class: "soft" }, `${token.bits.toFixed(1)} bits · probability ${percent(found.probability)} · number ${found.rank.toLocaleString("en")} of the words expected`),
         h("div", { class: "pair" },
           h("div", {}, h("h3", {}, "Means here"), ranked(found.here, { format: cosine })),
           h("div", {}, h("h3", {}, "The word alone"), ranked(found.alone, { format: cosine, empty: "The vocabulary does not have it." }))),
         h("h3", {}, "What its vector is made of"),
         h("div", { class: "shares", "aria-hidden": "true" }, shares),
         h("div", { class: "parts" }, part("left", "words before"), part("word", "the word"), part("right", "words after")),
-        h("div", { class: "pair" },
+        found.expected && h("div", { class: "pair" },
           h("div", {}, h("h3", {}, "Expected here"), likely(found.expected)),
           h("div", {}, h("h3", {}, "Expected next"), likely(found.next))));
     }

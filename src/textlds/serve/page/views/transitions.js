@@ -23,7 +23,9 @@ export default {
     }
 
     function draw(pairs, read, text) {
-      const most = pairs[0]?.strength ?? 1;
+      if (!pairs.length) show(list, h("li", { class: "soft" }, "A packed model has no transitions. Use the model it was made of."));
+      if (!pairs.length) return;
+      const most = pairs[0].strength;
       show(list, pairs.map((pair, k) => {
         const expanded = String(k) === open;
         const examples = [...pair.examples.map(passage)];
