@@ -32,6 +32,7 @@ _PANELS = {
     "Use a model": ("embed", "similar", "score", "dynamics", "plot", "export", "pack", "evaluate"),
     "Tag text": ("tagger",),
     "Search in context": ("index", "find"),
+    "Serve a model": ("serve", "explore"),
     "Counts as data": ("merge", "subtract", "prune"),
     "Look around": ("demo", "info", "models"),
 }

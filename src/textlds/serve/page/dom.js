@@ -1,0 +1,73 @@
+// Elements without markup: every string becomes a text node.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function filled(element, properties, children) {
+  for (const [name, value] of Object.entries(properties ?? {})) {
+    if (value === undefined || value === null) continue;
+    if (name.startsWith("aria-")) element.setAttribute(name, String(value)); // "false" says something here
+    else if (value === false) continue;
+    else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "vars") for (const [key, v] of Object.entries(value)) element.style.setProperty(key, v);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export function h(tag, properties, ...children) {
+  return filled(document.createElement(tag), properties, children);
+}
+
+export function s(tag, properties, ...children) {
+  return filled(document.createElementNS(SVG, tag), properties, children);
+}
+
+export function show(host, ...children) {
+  host.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+}
+
+/** Run the last call of several, some milliseconds after it. */
+export function later(work, wait = 250) {
+  let timer;
+  return (...given) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => work(...given), wait);
+  };
+}
+
+/** Answers that arrive after a newer question was asked are dropped. */
+export function latest() {
+  let asked = 0;
+  return async (question, use) => {
+    const own = ++asked;
+    const answer = await question;
+    if (own === asked) use(answer);
+  };
+}
+
+/** Words with a number each, as a list with bars. */
+export function ranked(pairs, { format, most = 1, pick, empty = "Nothing to show." } = {}) {
+  if (!pairs.length) return h("p", { class: "soft" }, empty);
+  return h("ol", { class: "ranked" }, pairs.map(([word, value]) => h("li", { vars: { "--part": Math.max(0, Math.min(1, value / most)) } },
+    pick ? h("button", { type: "button", class: "word", dir: "auto", onclick: () => pick(word) }, word)
+      : h("span", { class: "word", dir: "auto" }, word),
+    h("span", { class: "value" }, format(value)))));
+}
+
+export const cosine = (x) => x.toFixed(2).replace("-", "−");
+
+export function percent(p) {
+  if (p >= 0.0995) return `${(100 * p).toFixed(0)} %`;
+  if (p >= 0.000995) return `${(100 * p).toPrecision(2)} %`;
+  return p > 0 ? `1 in ${count(Math.round(1 / p))}` : "0 %";
+}
+
+export function count(n) {
+  return Number(n).toLocaleString("en");
+}
+
+/** A text of tokens with the white space between them; make(token, i) gives the element of a token. */
+export function running(tokens, tail, make) {
+  return [tokens.flatMap((token, i) => [token.before, make(token, i)]), tail];
+}

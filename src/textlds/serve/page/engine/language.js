@@ -1,0 +1,186 @@
+// Probabilities of words: textlds.language in JavaScript. A mixture of the unigram and of what the state says, which is
+// a readout (two softmaxes, over classes and within one) or, without one, the clipped linear link.
+
+import { Table } from "./arrays.js";
+import { dot } from "./linear.js";
+
+export class Predictor {
+  constructor(facts, arrays, system) {
+    this.system = system;
+    this.h = system.h;
+    this.floor = facts.floor;
+    this.counts = arrays.counts.data;
+    this.unigram = smoothedUnigram(this.counts);
+    this.edges = arrays["mixture.edges"].data;
+    this.weights = arrays["mixture.weights"].data;
+    if (arrays["readout.classes"]) {
+      this.classes = arrays["readout.classes"].data;
+      this.classWeights = arrays["readout.class_weights"].data;
+      this.classBias = arrays["readout.class_bias"].data;
+      this.sortWords(new Table(arrays, "readout.word_weights"), arrays["readout.word_bias"].data);
+    } else {
+      this.output = new Table(arrays, "output");
+    }
+  }
+
+  /** The weights of unigram and state, by how often the last word of the context occurs. */
+  mixed({ last }) {
+    const seen = last < 0 ? 0 : this.counts[last];
+    let bucket = 0;
+    while (bucket < this.edges.length && this.edges[bucket] <= seen) bucket++;
+    return [this.weights[2 * bucket], this.weights[2 * bucket + 1]];
+  }
+
+  /** P(word | context). */
+  of(context, word) {
+    const [a, b] = this.mixed(context);
+    return a * this.unigram[word] + b * (this.output ? this.clipped(context)[word] : this.readout(context, word));
+  }
+
+  /** The distribution of all words. */
+  all(context) {
+    const [a, b] = this.mixed(context);
+    const state = this.output ? this.clipped(context) : this.readoutAll(context);
+    let total = 0;
+    for (let i = 0; i < state.length; i++) total += state[i] = a * this.unigram[i] + b * state[i];
+    return state.map((p) => p / total);
+  }
+
+  /** x: the state predicted for the word before, and that word's gain, each at the fourth root of its length. */
+  features({ last, before }) {
+    const { h } = this;
+    const x = new Float32Array(2 * h);
+    drawnIn(before, x, 0);
+    if (last >= 0) {
+      if (this.lastGain?.word !== last) this.lastGain = { word: last, gain: this.system.gains.row(last) };
+      drawnIn(this.lastGain.gain, x, h);
+    }
+    return x;
+  }
+
+  /** Lay the words of a class side by side: the inner softmax then reads one stretch of memory. */
+  sortWords(weights, bias) {
+    const { width } = weights;
+    const order = [...this.classes.keys()].sort((a, b) => this.classes[a] - this.classes[b] || a - b);
+    this.order = Int32Array.from(order);
+    this.slot = new Int32Array(order.length);
+    this.begin = new Int32Array(this.classBias.length + 1);
+    this.wordWeights = new Int8Array(weights.data.length);
+    this.wordScale = new Float32Array(order.length);
+    this.wordBias = new Float32Array(order.length);
+    order.forEach((word, slot) => {
+      this.slot[word] = slot;
+      this.begin[this.classes[word] + 1] = slot + 1;
+      this.wordWeights.set(weights.data.subarray(word * width, (word + 1) * width), slot * width);
+      this.wordScale[slot] = weights.scale[word];
+      this.wordBias[slot] = bias[word];
+    });
+  }
+
+  classProbabilities(x) {
+    const logits = new Float32Array(this.classBias.length);
+    products(this.classWeights, 0, x, logits);
+    for (let c = 0; c < logits.length; c++) logits[c] += this.classBias[c];
+    return softmax(logits);
+  }
+
+  /** The softmax within a class. */
+  within(x, c) {
+    const first = this.begin[c];
+    const logits = new Float32Array(this.begin[c + 1] - first);
+    smallProducts(this.wordWeights, first, x, logits);
+    for (let k = 0; k < logits.length; k++) {
+      logits[k] = this.wordBias[first + k] + this.wordScale[first + k] * logits[k];
+    }
+    return softmax(logits);
+  }
+
+  readout(context, word) {
+    const x = this.features(context);
+    const c = this.classes[word];
+    const part = this.classProbabilities(x)[c];
+    return this.begin[c + 1] - this.begin[c] > 1 ? part * this.within(x, c)[this.slot[word] - this.begin[c]] : part;
+  }
+
+  readoutAll(context) {
+    const x = this.features(context);
+    const parts = this.classProbabilities(x);
+    const out = new Float64Array(this.classes.length);
+    parts.forEach((part, c) => {
+      const inner = this.begin[c + 1] - this.begin[c] > 1 ? this.within(x, c) : [1];
+      inner.forEach((p, k) => { out[this.order[this.begin[c] + k]] = part * p; });
+    });
+    return out;
+  }
+
+  /** max(f + (output p_t), floor f), made a distribution; p_t = A (phi * p_{t-1} + k). */
+  clipped({ last, before }) {
+    const { h, system, output, unigram, floor } = this;
+    const filt = new Float32Array(h), pred = new Float32Array(h);
+    if (last >= 0) system.gains.row(last, filt);
+    for (let c = 0; c < h; c++) filt[c] += system.shrink[c] * before[c];
+    system.product(system.A, filt, 0, pred, 0);
+    const out = new Float64Array(unigram.length), spoken = new Float32Array(unigram.length);
+    smallProducts(output.data, 0, pred, spoken);
+    let total = 0;
+    for (let i = 0; i < out.length; i++) {
+      total += out[i] = Math.max(unigram[i] + output.scale[i] * spoken[i], floor * unigram[i]);
+    }
+    for (let i = 0; i < out.length; i++) out[i] /= total;
+    return out;
+  }
+}
+
+function smoothedUnigram(counts) {
+  let taken = 0;
+  for (const count of counts) taken += Math.min(count, 0.5);
+  const out = Float64Array.from(counts, (count) => (count > 0 ? count - Math.min(count, 0.5) : 0) + taken / counts.length);
+  const total = out.reduce((a, b) => a + b, 0);
+  return out.map((x) => x / total);
+}
+
+function drawnIn(vector, out, offset) {
+  const square = Math.max(dot(vector, 0, vector, vector.length), 1e-24);
+  const scale = square ** -0.375;
+  for (let c = 0; c < vector.length; c++) out[offset + c] = scale * vector[c];
+}
+
+function softmax(logits) {
+  let top = -Infinity, total = 0;
+  for (const x of logits) top = Math.max(top, x);
+  for (let i = 0; i < logits.length; i++) total += logits[i] = Math.exp(logits[i] - top);
+  for (let i = 0; i < logits.length; i++) logits[i] /= total;
+  return logits;
+}
+
+/** Write the products of rows of a float32 table, from row `first` on, with x; as many as out has room for. */
+function products(table, first, x, out) {
+  const width = x.length, fours = width & ~3;
+  for (let k = 0, at = first * width; k < out.length; k++) {
+    let a = 0, b = 0, c = 0, d = 0, j = 0;
+    for (; j < fours; j += 4, at += 4) {
+      a += table[at] * x[j];
+      b += table[at + 1] * x[j + 1];
+      c += table[at + 2] * x[j + 2];
+      d += table[at + 3] * x[j + 3];
+    }
+    for (; j < width; j++, at++) a += table[at] * x[j];
+    out[k] = a + b + c + d;
+  }
+}
+
+/** The same for an int8 table: a function of its own, so that the compiler sees one type of array in each. */
+function smallProducts(table, first, x, out) {
+  const width = x.length, fours = width & ~3;
+  for (let k = 0, at = first * width; k < out.length; k++) {
+    let a = 0, b = 0, c = 0, d = 0, j = 0;
+    for (; j < fours; j += 4, at += 4) {
+      a += table[at] * x[j];
+      b += table[at + 1] * x[j + 1];
+      c += table[at + 2] * x[j + 2];
+      d += table[at + 3] * x[j + 3];
+    }
+    for (; j < width; j++, at++) a += table[at] * x[j];
+    out[k] = a + b + c + d;
+  }
+}

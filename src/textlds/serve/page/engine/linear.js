@@ -1,0 +1,98 @@
+// A little linear algebra.
+
+/** The product of width numbers of a, from offset on, with b. */
+export function dot(a, offset, b, width) {
+  let x = 0, y = 0, c = 0;
+  for (; c + 1 < width; c += 2) {
+    x += a[offset + c] * b[c];
+    y += a[offset + c + 1] * b[c + 1];
+  }
+  if (c < width) x += a[offset + c] * b[c];
+  return x + y;
+}
+
+export function norm(a) {
+  return Math.sqrt(dot(a, 0, a, a.length));
+}
+
+/** Return the rows of the largest values, largest first; equal ones in the order of their rows. */
+export function topRows(values, count) {
+  const top = [];
+  let least = -Infinity;
+  for (let i = 0; i < values.length; i++) {
+    if (top.length === count && !(values[i] > least)) continue;
+    let at = top.length;
+    while (at > 0 && values[top[at - 1]] < values[i]) at--;
+    top.splice(at, 0, i);
+    if (top.length > count) top.pop();
+    if (top.length === count) least = values[top[count - 1]];
+  }
+  return top;
+}
+
+/** Return the two leading principal axes of centred points, each with its largest entry positive. */
+export function principalAxes(points) {
+  const h = points[0].length;
+  const width = Math.min(6, h);
+  // subspace iteration from fixed vectors; what converges slowly differs little in importance
+  let basis = Array.from({ length: width }, (_, k) => Float64Array.from({ length: h }, (_, c) => Math.sin((k + 1) * (c + 1))));
+  const apply = (axis) => {
+    const out = new Float64Array(h);
+    for (const point of points) {
+      const along = dot(point, 0, axis, h);
+      for (let c = 0; c < h; c++) out[c] += along * point[c];
+    }
+    return out;
+  };
+  for (let round = 0; round < 60; round++) basis = orthonormal(basis.map(apply));
+  const images = basis.map(apply);
+  const small = basis.map((a) => images.map((b) => dot(a, 0, b, h)));
+  const { values, vectors } = jacobi(small);
+  const order = values.map((_, k) => k).sort((a, b) => values[b] - values[a]).slice(0, 2);
+  const axes = order.map((k) => {
+    const axis = new Float64Array(h);
+    basis.forEach((b, j) => { for (let c = 0; c < h; c++) axis[c] += vectors[j][k] * b[c]; });
+    let largest = 0;
+    for (let c = 0; c < h; c++) if (Math.abs(axis[c]) > Math.abs(axis[largest])) largest = c;
+    return axis[largest] < 0 ? axis.map((x) => -x) : axis;
+  });
+  while (axes.length < 2) axes.push(new Float64Array(h));
+  return axes;
+}
+
+function orthonormal(vectors) {
+  const out = [];
+  for (const given of vectors) {
+    const vector = given.slice();
+    for (let pass = 0; pass < 2; pass++) {
+      for (const other of out) {
+        const along = dot(vector, 0, other, vector.length);
+        for (let c = 0; c < vector.length; c++) vector[c] -= along * other[c];
+      }
+    }
+    const length = norm(vector);
+    out.push(length > 1e-12 ? vector.map((x) => x / length) : vector.fill(0));
+  }
+  return out;
+}
+
+/** Eigenvalues and eigenvectors (columns) of a small symmetric matrix. */
+function jacobi(matrix) {
+  const n = matrix.length;
+  const a = matrix.map((r) => [...r]);
+  const v = a.map((_, i) => a.map((_, j) => Number(i === j)));
+  for (let sweep = 0; sweep < 50; sweep++) {
+    for (let p = 0; p < n; p++) {
+      for (let q = p + 1; q < n; q++) {
+        if (Math.abs(a[p][q]) < 1e-300) continue;
+        const theta = (a[q][q] - a[p][p]) / (2 * a[p][q]);
+        const t = Math.sign(theta || 1) / (Math.abs(theta) + Math.sqrt(theta * theta + 1));
+        const c = 1 / Math.sqrt(t * t + 1), s = t * c;
+        for (let k = 0; k < n; k++) [a[k][p], a[k][q]] = [c * a[k][p] - s * a[k][q], s * a[k][p] + c * a[k][q]];
+        for (let k = 0; k < n; k++) [a[p][k], a[q][k]] = [c * a[p][k] - s * a[q][k], s * a[p][k] + c * a[q][k]];
+        for (let k = 0; k < n; k++) [v[k][p], v[k][q]] = [c * v[k][p] - s * v[k][q], s * v[k][p] + c * v[k][q]];
+      }
+    }
+  }
+  return { values: a.map((r, i) => r[i]), vectors: v };
+}

@@ -1,0 +1,123 @@
+// 2. The state word by word: where a token is after the words before it, and where those after it move it.
+
+import { h, latest, s, show } from "../dom.js";
+import { walk } from "./reading.js";
+
+const EDGE = 48;
+
+export default {
+  id: "filter",
+  title: "Filter and smoother",
+  make(host, { backend, go, say }) {
+    const strip = h("div", { class: "tokens", dir: "auto", role: "group", "aria-label": "The text, token by token" });
+    const slider = h("input", { type: "range", min: 0, value: 0, step: 1, "aria-label": "Word of the text" });
+    const play = h("button", { type: "button", class: "quiet" }, "Play");
+    const picture = s("svg", { role: "img", class: "plane" });
+    const story = h("p", { class: "story", "aria-live": "polite" });
+    show(host, strip, h("div", { class: "slide" }, slider, play), h("figure", {}, picture,
+      h("figcaption", { class: "soft" },
+        h("span", { class: "key predicted" }, "expected before the word"),
+        h("span", { class: "key filtered" }, "after it (filter)"),
+        h("span", { class: "key smoothed" }, "after the whole text (smoother)"))), story);
+    const asked = latest();
+    let shown = {}, at = 0, timer;
+
+    const choose = (i) => go({ token: i }, { replace: true });
+    slider.addEventListener("input", () => choose(Number(slider.value)));
+    strip.addEventListener("keydown", (event) => walk(strip, event, at, choose));
+    play.addEventListener("click", () => {
+      if (timer) { stop(); return; }
+      play.textContent = "Pause";
+      timer = setInterval(() => {
+        if (at + 1 >= shown.path.tokens.length || !host.isConnected) stop();
+        else choose(at + 1);
+      }, 900);
+      if (at + 1 >= shown.path.tokens.length) choose(0);
+    });
+
+    new ResizeObserver(() => { if (shown.path?.tokens.length && host.isConnected) draw(); }).observe(picture);
+
+    function stop() {
+      clearInterval(timer);
+      timer = undefined;
+      play.textContent = "Play";
+    }
+
+    function draw() {
+      const { path } = shown;
+      const width = Math.max(280, picture.clientWidth), height = Math.max(280, picture.clientHeight);
+      picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
+      const all = [...path.pred, ...path.filt, ...path.smooth, ...path.words.map(({ at: place }) => place)];
+      const [xs, ys] = [0, 1].map((k) => all.map((point) => point[k]));
+      const low = [Math.min(...xs), Math.min(...ys)], high = [Math.max(...xs), Math.max(...ys)];
+      const scale = Math.min((width - 2 * EDGE) / (high[0] - low[0] || 1), (height - 2 * EDGE) / (high[1] - low[1] || 1));
+      const x = (point) => width / 2 + scale * (point[0] - (low[0] + high[0]) / 2);
+      const y = (point) => height / 2 - scale * (point[1] - (low[1] + high[1]) / 2);
+      const place = (point) => `translate(${x(point).toFixed(1)} ${y(point).toFixed(1)})`;
+      const arrow = (from, to, name) => s("line", { x1: x(from), y1: y(from), x2: x(to), y2: y(to), class: `move ${name}`, "marker-end": `url(#head-${name})` });
+      const head = (name) => s("marker", { id: `head-${name}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, s("path", { d: "M0 0L8 4L0 8z", class: name }));
+      const taken = [];
+      const free = (point, word) => {
+        const box = [x(point) - 3.6 * word.length, y(point) - 8, x(point) + 3.6 * word.length, y(point) + 8];
+        const clash = taken.some((b) => box[0] < b[2] && box[2] > b[0] && box[1] < b[3] && box[3] > b[1]);
+        if (!clash) taken.push(box);
+        return !clash;
+      };
+      const now = [path.pred[at], path.filt[at], path.smooth[at]];
+      now.forEach((point) => free(point, "xxxx"));
+      show(picture,
+        s("title", {}, "The state of the text in the plane in which it moves most"),
+        s("defs", {}, head("filtered"), head("smoothed")),
+        path.words.filter(({ word, at: point }) => free(point, word))
+          .map(({ word, at: point }) => s("text", { transform: place(point), class: "landmark" }, word)),
+        s("polyline", { points: path.filt.slice(0, at + 1).map((point) => `${x(point).toFixed(1)},${y(point).toFixed(1)}`).join(" "), class: "trail" }),
+        path.filt.slice(0, at).map((point) => s("circle", { transform: place(point), r: 3, class: "past" })),
+        arrow(now[0], now[1], "filtered"), arrow(now[1], now[2], "smoothed"),
+        s("circle", { transform: place(now[0]), r: 6, class: "predicted" }),
+        s("circle", { transform: place(now[1]), r: 7, class: "filtered" }),
+        s("circle", { transform: place(now[2]), r: 7, class: "smoothed" }),
+        s("text", { transform: place(now[1]), dy: now[2][1] > now[1][1] ? 24 : -14, class: "here" }, path.tokens[at]));
+    }
+
+    function tell(path) {
+      const apart = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1]);
+      const word = path.tokens[at];
+      const [back, ahead] = [apart(path.pred[at], path.filt[at]), apart(path.filt[at], path.smooth[at])];
+      const last = at + 1 === path.tokens.length;
+      const message = last ? `“${word}” is the last word: nothing comes after it that could move it.`
+        : `In this plane “${word}” moves the state by ${back.toFixed(2)}, and the words after it by ${ahead.toFixed(2)} more.`;
+      show(story, message);
+      say(`${word}, ${at + 1} of ${path.tokens.length}`);
+    }
+
+    return {
+      async update({ text, token }) {
+        if (shown.text !== text) {
+          stop();
+          await asked(backend.path(text), (path) => {
+            shown = { text, path };
+            slider.max = Math.max(0, path.tokens.length - 1);
+            slider.disabled = !path.tokens.length;
+            show(strip, path.tokens.flatMap((word, i) => [h("button", { type: "button", class: "token plain", onclick: () => choose(i) }, word), " "]));
+          });
+        }
+        const n = shown.path?.tokens.length ?? 0;
+        if (shown.text !== text || !n) {
+          show(picture);
+          show(story, "Type a text under Reading first.");
+          return;
+        }
+        at = Math.max(0, Math.min(n - 1, Number(token) || 0));
+        slider.value = at;
+        slider.setAttribute("aria-valuetext", shown.path.tokens[at]);
+        strip.querySelectorAll(".token").forEach((button, i) => {
+          button.setAttribute("aria-pressed", i === at);
+          button.classList.toggle("unread", i > at);
+          button.tabIndex = i === at ? 0 : -1;
+        });
+        draw();
+        tell(shown.path);
+      },
+    };
+  },
+};

@@ -1,0 +1,287 @@
+// 4. All words in the plane, neighbours near each other.
+
+import { cosine, count, h, later, latest, ranked, show } from "../dom.js";
+
+const ZOOM = { least: 0.8, most: 60 };
+const LABELS = 60; // at most, at a time
+
+export default {
+  id: "map",
+  title: "Map of words",
+  make(host, { backend, go, guard, say }) {
+    const canvas = h("canvas", { tabindex: 0, role: "application", "aria-label": "Map of words. Arrow keys move it, plus and minus zoom, the search box finds words." });
+    const box = h("input", { type: "search", dir: "auto", autocomplete: "off", spellcheck: "false", placeholder: "Find a word", "aria-label": "Find a word", list: "known-words" });
+    const options = h("datalist", { id: "known-words" });
+    const colours = h("select", { "aria-label": "Colours" }, h("option", { value: "group" }, "Colour by group"), h("option", { value: "rank" }, "Colour by frequency"));
+    const tip = h("div", { class: "tip", hidden: true });
+    const side = h("aside", { class: "panel", "aria-live": "polite" }, h("p", { class: "soft" }, "Press a point, or find a word."));
+    const zoom = (factor) => h("button", { type: "button", class: "quiet", "aria-label": factor > 1 ? "Zoom in" : "Zoom out", onclick: () => zoomBy(factor) }, factor > 1 ? "+" : "−");
+    show(host,
+      h("div", { class: "tools" }, box, options, colours, zoom(1.6), zoom(1 / 1.6), h("button", { type: "button", class: "quiet", onclick: () => { Object.assign(camera, { x: 0, y: 0, zoom: 1 }); draw(); } }, "Reset")),
+      h("div", { class: "columns wide" }, h("div", { class: "mapping" }, canvas, tip), side));
+    const camera = { x: 0, y: 0, zoom: 1 };
+    const asked = latest();
+    let data, grid, chosen = -1, near = [], loading;
+
+    async function load() {
+      loading ??= backend.map().then((map) => {
+        data = { ...map, rows: new Map(map.words.map((word, i) => [word, i])) };
+        grid = makeGrid(data.at);
+        say(`${count(data.words.length)} words on the map`);
+        new ResizeObserver(draw).observe(canvas);
+      });
+      return loading;
+    }
+
+    const size = () => canvas.getBoundingClientRect();
+    const across = (r) => 0.46 * r.width * camera.zoom, up = (r) => 0.46 * r.height * camera.zoom; // pixels per unit
+    const screen = (i, r) => [r.width / 2 + across(r) * (data.at[2 * i] - camera.x), r.height / 2 - up(r) * (data.at[2 * i + 1] - camera.y)];
+
+    let queued = false;
+    function draw() {
+      if (queued || !data) return;
+      queued = true;
+      requestAnimationFrame(() => { queued = false; paint(); });
+    }
+
+    function palette() {
+      const style = getComputedStyle(host);
+      return {
+        ink: style.getPropertyValue("--ink"), paper: style.getPropertyValue("--card"), accent: style.getPropertyValue("--accent"),
+        warm: style.getPropertyValue("--warm"), soft: style.getPropertyValue("--soft"),
+        groups: Array.from({ length: 12 }, (_, k) => style.getPropertyValue(`--group${k}`)),
+        ranks: Array.from({ length: 5 }, (_, k) => style.getPropertyValue(`--rank${k}`)),
+      };
+    }
+
+    function paint() {
+      const r = size(), ratio = devicePixelRatio || 1;
+      canvas.width = Math.round(r.width * ratio);
+      canvas.height = Math.round(r.height * ratio);
+      const pen = canvas.getContext("2d");
+      pen.scale(ratio, ratio);
+      const colour = palette();
+      const n = data.words.length;
+      const byRank = colours.value === "rank";
+      const kinds = byRank ? colour.ranks : colour.groups;
+      const dotSize = Math.max(1.2, Math.min(4, 1.1 * Math.sqrt(camera.zoom)));
+      const piles = kinds.map(() => []);
+      const sx = across(r), sy = up(r), cx = r.width / 2 - sx * camera.x, cy = r.height / 2 + sy * camera.y;
+      for (let i = 0; i < n; i++) {
+        const x = cx + sx * data.at[2 * i], y = cy - sy * data.at[2 * i + 1];
+        if (x < -5 || y < -5 || x > r.width + 5 || y > r.height + 5) continue;
+        piles[byRank ? Math.min(4, Math.floor(Math.log10(1 + i))) : data.group[i] % 12].push(x, y);
+      }
+      pen.globalAlpha = chosen >= 0 ? 0.35 : 0.75;
+      piles.forEach((pile, k) => {
+        pen.fillStyle = kinds[k];
+        for (let j = 0; j < pile.length; j += 2) pen.fillRect(pile[j] - dotSize / 2, pile[j + 1] - dotSize / 2, dotSize, dotSize);
+      });
+      pen.globalAlpha = 1;
+      label(pen, r, colour);
+    }
+
+    /** Names of words that do not overlap: the chosen one and its neighbours, then the most frequent in sight. */
+    function label(pen, r, colour) {
+      const taken = [];
+      pen.textAlign = "center";
+      pen.lineWidth = 3;
+      pen.lineJoin = "round";
+      pen.strokeStyle = colour.paper;
+      const write = (i, fill, font, force) => {
+        const [x, y] = screen(i, r);
+        if (x < 0 || y < 12 || x > r.width || y > r.height) return false;
+        pen.font = font;
+        const half = pen.measureText(data.words[i]).width / 2 + 3;
+        const place = [x - half, y - 18, x + half, y - 1];
+        if (!force && taken.some((b) => place[0] < b[2] && place[2] > b[0] && place[1] < b[3] && place[3] > b[1])) return false;
+        taken.push(place);
+        pen.strokeText(data.words[i], x, y - 6);
+        pen.fillStyle = fill;
+        pen.fillText(data.words[i], x, y - 6);
+        return true;
+      };
+      const dot = (i, fill, radius) => {
+        const [x, y] = screen(i, r);
+        pen.beginPath();
+        pen.arc(x, y, radius, 0, 2 * Math.PI);
+        pen.fillStyle = fill;
+        pen.fill();
+      };
+      if (chosen >= 0) {
+        const [x0, y0] = screen(chosen, r);
+        pen.globalAlpha = 0.5;
+        pen.strokeStyle = colour.accent;
+        pen.lineWidth = 1;
+        near.forEach((i) => {
+          const [x, y] = screen(i, r);
+          pen.beginPath();
+          pen.moveTo(x0, y0);
+          pen.lineTo(x, y);
+          pen.stroke();
+        });
+        pen.globalAlpha = 1;
+        pen.lineWidth = 3;
+        pen.strokeStyle = colour.paper;
+        near.forEach((i) => dot(i, colour.accent, 3.5));
+        dot(chosen, colour.warm, 5.5);
+        write(chosen, colour.ink, "700 16px system-ui, sans-serif", true);
+        near.forEach((i) => write(i, colour.ink, "13px system-ui, sans-serif"));
+      }
+      let shown = 0;
+      for (let i = 0; i < data.words.length && shown < LABELS; i++) {
+        if (data.words[i].length > 2 && i !== chosen && write(i, chosen >= 0 ? colour.soft : colour.ink, "12px system-ui, sans-serif")) shown++;
+      }
+    }
+
+    function under(event) {
+      const r = size();
+      const x = (event.clientX - r.left - r.width / 2) / across(r) + camera.x;
+      const y = (r.height / 2 - (event.clientY - r.top)) / up(r) + camera.y;
+      return grid.nearest(x, y, 12 / Math.min(across(r), up(r)));
+    }
+
+    function zoomBy(factor, event) {
+      const r = size(), before = camera.zoom;
+      camera.zoom = Math.max(ZOOM.least, Math.min(ZOOM.most, camera.zoom * factor));
+      if (event) { // what is under the pointer stays there
+        const dx = event.clientX - r.left - r.width / 2, dy = r.height / 2 - (event.clientY - r.top);
+        camera.x += dx / across(r) * (camera.zoom / before - 1);
+        camera.y += dy / up(r) * (camera.zoom / before - 1);
+      }
+      draw();
+    }
+
+    canvas.addEventListener("wheel", (event) => { event.preventDefault(); zoomBy(Math.exp(-event.deltaY / 400), event); }, { passive: false });
+    let drag;
+    const fingers = new Map();
+    canvas.addEventListener("pointerdown", (event) => {
+      canvas.setPointerCapture(event.pointerId);
+      fingers.set(event.pointerId, event);
+      drag = { x: event.clientX, y: event.clientY, moved: false };
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (!data) return;
+      if (fingers.size === 2 && fingers.has(event.pointerId)) {
+        const apart = () => { const [a, b] = [...fingers.values()]; return Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY); };
+        const before = apart();
+        fingers.set(event.pointerId, event);
+        zoomBy(apart() / Math.max(before, 1));
+        drag.moved = true;
+        return;
+      }
+      if (drag) {
+        const dx = event.clientX - drag.x, dy = event.clientY - drag.y;
+        if (!drag.moved && Math.hypot(dx, dy) < 4) return;
+        camera.x -= dx / across(size());
+        camera.y += dy / up(size());
+        drag = { x: event.clientX, y: event.clientY, moved: true };
+        draw();
+        return;
+      }
+      const i = under(event);
+      tip.hidden = i < 0;
+      canvas.classList.toggle("over", i >= 0);
+      if (i >= 0) {
+        const r = size(), [x, y] = screen(i, r);
+        tip.textContent = data.words[i];
+        tip.style.setProperty("--x", `${x}px`);
+        tip.style.setProperty("--y", `${y}px`);
+      }
+    });
+    const release = (event) => {
+      fingers.delete(event.pointerId);
+      if (drag && !drag.moved && event.type === "pointerup") {
+        const i = under(event);
+        if (i >= 0) go({ word: data.words[i] });
+      }
+      drag = undefined;
+    };
+    canvas.addEventListener("pointerup", release);
+    canvas.addEventListener("pointercancel", release);
+    canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
+    canvas.addEventListener("keydown", (event) => {
+      const step = 0.15 / camera.zoom;
+      const moves = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
+      if (event.key in moves) {
+        camera.x += moves[event.key][0];
+        camera.y += moves[event.key][1];
+      } else if (event.key === "+" || event.key === "=") zoomBy(1.4);
+      else if (event.key === "-") zoomBy(1 / 1.4);
+      else return;
+      event.preventDefault();
+      draw();
+    });
+    colours.addEventListener("input", draw);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+    box.addEventListener("input", later(() => {
+      if (!data) return;
+      const typed = box.value.trim();
+      const starts = typed ? data.words.filter((word) => word.startsWith(typed)).slice(0, 12) : [];
+      show(options, starts.map((word) => h("option", { value: word })));
+      if (data.rows.has(typed)) go({ word: typed }, { replace: true });
+    }));
+    box.addEventListener("keydown", (event) => { if (event.key === "Enter") go({ word: box.value.trim() }); });
+
+    async function choose(word) {
+      chosen = data.rows.get(word) ?? -1;
+      near = [];
+      await asked(backend.neighbours(word, 20), (pairs) => {
+        near = pairs.map(([other]) => data.rows.get(other)).filter((i) => i !== undefined);
+        show(side, h("h2", { dir: "auto" }, word),
+          h("p", { class: "soft" }, chosen >= 0 ? `number ${count(chosen + 1)} by frequency` : "not on the map: too rare"),
+          ranked(pairs, { format: cosine, pick: (other) => go({ word: other }) }));
+        if (chosen >= 0) {
+          const [x, y] = screen(chosen, size()), r = size();
+          if (x < 40 || y < 40 || x > r.width - 40 || y > r.height - 40) {
+            camera.x = data.at[2 * chosen];
+            camera.y = data.at[2 * chosen + 1];
+          }
+        }
+        draw();
+      });
+    }
+
+    return {
+      async update({ word }) {
+        if (!data) {
+          host.setAttribute("aria-busy", "true");
+          show(side, h("p", { class: "soft" }, "Drawing the map. The first time, this may take half a minute."));
+          await load().finally(() => host.removeAttribute("aria-busy"));
+          if (!word) show(side, h("p", { class: "soft" }, "Press a point, or find a word."));
+        }
+        draw();
+        if (word) {
+          if (document.activeElement !== box) box.value = word;
+          await guard(choose(word));
+        }
+      },
+    };
+  },
+};
+
+/** Points by cells of the plane, to find the one under the pointer. */
+function makeGrid(at) {
+  const cells = new Map(), side = 0.02;
+  const key = (x, y) => Math.floor(x / side) * 4096 + Math.floor(y / side);
+  for (let i = 0; i < at.length / 2; i++) {
+    const k = key(at[2 * i], at[2 * i + 1]);
+    if (!cells.has(k)) cells.set(k, []);
+    cells.get(k).push(i);
+  }
+  return {
+    nearest(x, y, reach) {
+      let best = -1, least = reach * reach;
+      const steps = Math.min(10, Math.ceil(reach / side));
+      for (let a = -steps; a <= steps; a++) {
+        for (let b = -steps; b <= steps; b++) {
+          for (const i of cells.get(key(x + a * side, y + b * side)) ?? []) {
+            const d = (at[2 * i] - x) ** 2 + (at[2 * i + 1] - y) ** 2;
+            if (d < least) [best, least] = [i, d];
+          }
+        }
+      }
+      return best;
+    },
+  };
+}

@@ -1,0 +1,58 @@
+// 7. Search in the index: where is a word used like this, and in which senses?
+
+import { cosine, h, later, latest, ranked, show } from "../dom.js";
+
+export default {
+  id: "search",
+  title: "Search",
+  make(host, { backend, go, guard, about }) {
+    if (!about.search) {
+      show(host, h("div", { class: "notice" },
+        h("h2", {}, "No index"),
+        h("p", {}, "Search needs an index of a corpus, and a server that has it:"),
+        h("pre", {}, "textlds index model corpus.txt -o index\ntextlds serve model --index index")));
+      return { update: async () => {} };
+    }
+    const word = h("input", { type: "text", dir: "auto", autocomplete: "off", spellcheck: "false" });
+    const context = h("textarea", { rows: 2, dir: "auto", spellcheck: "false" });
+    const any = h("input", { type: "checkbox" });
+    const found = h("ol", { class: "occurrences", "aria-live": "polite" }), senses = h("div", { class: "senses" });
+    show(host,
+      h("div", { class: "asked" },
+        h("label", { class: "field" }, h("span", {}, "Word"), word),
+        h("label", { class: "field" }, h("span", {}, "As it is used here"), context),
+        h("label", { class: "check" }, any, "any word used like it")),
+      h("div", { class: "columns" },
+        h("div", {}, h("h2", {}, "Used alike"), found),
+        h("aside", {}, h("h2", {}, "Senses"), senses)));
+    const lists = latest(), clusters = latest();
+    const changed = later(() => go({ word: word.value.trim(), a: context.value, match: any.checked ? "any" : undefined }, { replace: true }), 400);
+    [word, context, any].forEach((field) => field.addEventListener("input", changed));
+
+    function occurrence({ word: own, sentence, start, score, file, line }) {
+      const letters = [...sentence];
+      return h("li", {},
+        h("p", { dir: "auto" }, letters.slice(0, start).join(""), h("mark", {}, own), letters.slice(start + [...own].length).join("")),
+        h("small", { class: "soft" }, `${cosine(score)} · ${file}:${line}`));
+    }
+
+    return {
+      async update(state) {
+        const now = { word: state.word ?? "bank", context: state.a ?? "He sat on the bank of the river.", match: state.match ?? "same" };
+        if (document.activeElement !== word) word.value = now.word;
+        if (document.activeElement !== context) context.value = now.context;
+        any.checked = now.match === "any";
+        if (!now.word) return;
+        await guard(lists(backend.find(now.word, now.context, now.match), ({ occurrences }) => show(found,
+          occurrences.length ? occurrences.map(occurrence) : h("p", { class: "soft" }, "Nothing found."))));
+        if (about.senses) await clusters(backend.senses(now.word).catch((error) => error), (answer) => show(senses,
+          answer instanceof Error ? h("p", { class: "soft" }, answer.message)
+            : answer.map((sense, k) => h("section", { class: "sense" },
+              h("h3", {}, `${k + 1}. `, h("span", { dir: "auto" }, (sense.neighbours ?? []).slice(0, 3).map(([near]) => near).join(", "))),
+              h("small", { class: "soft" }, `${sense.size.toLocaleString("en")} occurrences`),
+              sense.neighbours && ranked(sense.neighbours.slice(0, 6), { format: cosine }),
+              h("ol", { class: "occurrences" }, sense.examples.slice(0, 2).map(occurrence))))));
+      },
+    };
+  },
+};

@@ -1,0 +1,282 @@
+"""The questions a server answers, put to a model, a tagger and an index. Nothing else in this room calls them."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from textlds._version import __version__
+from textlds.api import load
+from textlds.corpus.encoding import Text
+from textlds.errors import ArgumentError, CorpusNotFoundError
+from textlds.inference.engine import Engine
+from textlds.language.predictor import make_predictor
+from textlds.linalg.types import Array
+from textlds.model.packed import PackedModel
+from textlds.model.textlds import TextLDS
+from textlds.search.index import OccurrenceIndex
+from textlds.serve.layout import MOST, kept_map, word_map
+from textlds.serve.overview import Transitions, learning, passages, passing, transitions
+from textlds.serve.reading import LanguageReader, Reader, spans
+from textlds.serve.requests import RequestError, too_large
+
+_AXES = 2000  # words whose vectors say which directions a shorter vector keeps
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Service:
+    """A model with what goes with it.
+
+    Attributes:
+        model: The model.
+        name: What clients see as its name.
+        index: For search in context, or None.
+        tagger: For tags, or None.
+        threads: For the engine; None for all cores.
+        folder: Where the model was read from.
+        samples: Texts among which the page looks for examples.
+    """
+
+    model: TextLDS
+    name: str
+    index: OccurrenceIndex | None = None
+    tagger: Any = None
+    threads: int | None = None
+    folder: Path | None = None
+    samples: Sequence[str] = ()
+
+    @classmethod
+    def load(
+        cls,
+        model: str | os.PathLike[str],
+        *,
+        index: str | os.PathLike[str] | None = None,
+        tagger: str | os.PathLike[str] | None = None,
+        samples: Sequence[str] = (),
+        threads: int | None = None,
+    ) -> Service:
+        """Read a model, and an index made with it, from their folders; make the tables that inference needs."""
+        opened = load(model)
+        found = None if index is None else OccurrenceIndex.load(index)
+        if found is not None and not same_model(found.model, opened):
+            raise ArgumentError(
+                f"the index {index} was made with another model than {model}, and their vectors do not compare. "
+                f"Serve the model in {Path(index or '') / 'model'}, or build the index anew."
+            )
+        service = cls(opened, Path(model).resolve().name, found, None, threads, Path(model), samples)
+        service.vectors(["Ready ."])
+        return service
+
+    def count(self, texts: Sequence[Text]) -> list[int]:
+        """Return how many tokens texts have."""
+        return [len(text.tokens) for text in self.model.encoder.encode_many(texts)]
+
+    def check(self, texts: Sequence[Text], limit: int) -> None:
+        """Refuse texts of more than ``limit`` tokens together. Characters are counted first, which is cheap."""
+        if sum(map(len, texts)) <= limit:  # a token has a character at least
+            return
+        tokens = sum(self.count(texts))
+        if tokens > limit:
+            raise too_large(f"the texts have {tokens:,} tokens; the limit is {limit:,} per request. Send less text.")
+
+    def vectors(self, texts: Sequence[Text]) -> list[Array]:
+        """Return the vectors of all tokens of each text, (n, d) float32."""
+        return [text.vectors for text in self.model.embed(texts, threads=self.threads)]
+
+    def pooled(self, texts: Sequence[Text]) -> list[tuple[Array, int]]:
+        """Return one vector per text, and how many tokens it has."""
+        return list(zip(self.model.encode(texts, threads=self.threads), self.count(texts), strict=True))
+
+    @cached_property
+    def dimensions(self) -> int:
+        """The length of a vector."""
+        return int(self.model.encode(["a"], threads=1).shape[1])
+
+    @cached_property
+    def axes(self) -> Array:
+        """Principal axes of the vectors of frequent words, (d, d): the first ones are kept by shorter vectors."""
+        words = self.model.vocabulary.words[: min(self.model.vocabulary.n_types, _AXES)]
+        table = np.array([vector for vector, _ in self.pooled([[word] for word in words])])
+        _, _, axes = np.linalg.svd(np.vstack([table, 1e-6 * np.eye(table.shape[1], dtype=np.float32)]))
+        return axes.astype(np.float32)
+
+    def shortened(self, vectors: Array, dimensions: int) -> Array:
+        """Return vectors of fewer dimensions, by their leading principal axes."""
+        if dimensions >= vectors.shape[1]:
+            return vectors
+        short: Array = vectors @ self.axes[:dimensions].T
+        return short
+
+    def tokens(self, texts: Sequence[Text]) -> list[list[dict[str, Any]]]:
+        """Return the tokens of texts: their rows, what they are, and where they stand, in characters."""
+        result = []
+        for content, text in zip(texts, self.model.encoder.encode_many(texts), strict=True):
+            rows, words = text.ids[text.positions].tolist(), list(text.tokens)
+            # an encoder that is given several texts at once counts bytes from the first
+            places: Sequence[tuple[int | None, int | None]] = [(None, None)] * len(rows)
+            if isinstance(content, str):
+                places = spans(content, self.model.encoder.encode(content)) or places
+            result.append(
+                [
+                    {"id": row, "text": word, "special": False, "start": start, "stop": stop}
+                    for row, word, (start, stop) in zip(rows, words, places, strict=True)
+                ]
+            )
+        return result
+
+    def similar(self, word: str, context: str | None, n: int) -> list[dict[str, Any]]:
+        """Return the words most similar to a word, by itself or in a context."""
+        found = self.model.similar(word, context=context, n=n)
+        return [{"word": other, "cosine": cosine} for other, cosine in found]
+
+    def surprisal(self, texts: Sequence[Text]) -> list[dict[str, Any]]:
+        """Return the surprisal of every token of texts, in bits."""
+        return [
+            {
+                "tokens": text.tokens,
+                "bits": [round(bit, 4) for bit in text.bits.tolist()],
+                "unknown": text.unknown.tolist(),
+                "perplexity": text.perplexity.perplexity if len(text) else None,
+            }
+            for text in self.model.surprisal(texts, threads=self.threads)
+        ]
+
+    def next_word(self, context: str, n: int) -> dict[str, Any]:
+        """Return the most probable words after a context."""
+        distribution = self.model.next_word(context)
+        words = [{"word": word, "probability": value} for word, value in distribution.top(n)]
+        return {"words": words, "entropy": distribution.entropy}
+
+    def tag(self, texts: Sequence[Text]) -> list[dict[str, Any]]:
+        """Return the tags of the tokens of texts."""
+        raise missing("tagger", "--tagger TAGGER")
+
+    def senses(self, word: str, n: int) -> list[dict[str, Any]]:
+        """Return the senses of a word: clusters of its occurrences."""
+        raise missing("index", "--index INDEX")
+
+    def find(self, word: str, context: str, n: int, match: str) -> list[dict[str, Any]]:
+        """Return the occurrences of a word that are used as it is in a context."""
+        if self.index is None:
+            raise missing("index", "--index INDEX")
+        found = self.index.find(word, context, n=n, match="any" if match == "any" else "same")
+        return [dataclasses.asdict(occurrence) for occurrence in found]
+
+    def info(self) -> dict[str, Any]:
+        """Return what is served."""
+        model = self.model
+        return {
+            "model_id": self.name,
+            "model_dtype": "float32",
+            "model_type": {"embedding": {"pooling": "mean"}},
+            "version": __version__,
+            "dimensions": self.dimensions,
+            "state_size": model.state_size,
+            "vocabulary_size": model.vocabulary.n_types,
+            "trained_tokens": model.history.settings.get("tokens"),
+            "language_model": not isinstance(model, PackedModel),
+            "tagger": self.tagger is not None,
+            "index": None if self.index is None else {"occurrences": len(self.index), "words": len(self.index.words)},
+        }
+
+    @cached_property
+    def reader(self) -> Reader:
+        """What reads texts for the page."""
+        return model_reader(self.model)
+
+    def about(self) -> dict[str, Any]:
+        """Return what the page needs to know first."""
+        return {**self.info(), "name": self.name, "tags": self.tagger is not None, "search": self.index is not None}
+
+    def read(self, text: str) -> dict[str, Any]:
+        """Return a text as the page shows it, with tags if there is a tagger."""
+        result = self.reader.read(text)
+        if self.tagger is not None:
+            (tagged,) = self.tag([text])
+            for token, tag in zip(result["tokens"], tagged["tags"], strict=True):
+                token["tag"] = tag
+        return result
+
+    @cached_property
+    def found_transitions(self) -> Transitions:
+        """The strongest transitions of the state."""
+        return transitions(self.model, self.reader)
+
+    @cached_property
+    def _passages(self) -> list[list[dict[str, Any]]]:
+        return passages(self.reader, self.found_transitions, self.samples)
+
+    def transitions(self, text: str) -> list[dict[str, Any]]:
+        """Return the strongest transitions, with examples, and where a text goes through them."""
+        if isinstance(self.model, PackedModel):
+            return []
+        found = self.found_transitions
+        own = passing(found, self.reader.states(text).smooth) if text else np.zeros((0, len(found.pairs)))
+        return [
+            {**pair, "examples": examples, "own": strongest(scores)}
+            for pair, examples, scores in zip(found.pairs, self._passages, own.T, strict=True)
+        ]
+
+    @cached_property
+    def learning(self) -> dict[str, Any]:
+        """How the model was learnt."""
+        return learning(self.model)
+
+    def map(self) -> dict[str, Any]:
+        """Return the map of words; the first time, it takes a while."""
+        words = self.reader.words[: min(MOST, self.model.vocabulary.n_types)]
+        made = word_map(words) if self.folder is None or not self.folder.is_dir() else kept_map(self.folder, words)
+        return {
+            "words": self.model.vocabulary.words[: len(words)],
+            "at": np.round(made.at.astype(np.float64), 4).reshape(-1).tolist(),
+            "group": made.group.tolist(),
+        }
+
+
+def strongest(scores: Array, n: int = 5) -> list[dict[str, float]]:
+    """Return the places of the n largest positive scores."""
+    order = np.argsort(-scores, kind="stable")[:n].tolist()
+    return [{"at": place, "score": float(scores[place])} for place in order if scores[place] > 0]
+
+
+def model_reader(model: TextLDS) -> Reader:
+    """Return what reads texts for the page, of a model."""
+    space = model.spaces.space("float32", model.recipe("context").weighting)
+    language = None
+    if not isinstance(model, PackedModel):
+        engine = model.spaces.engine("float32")
+        settings = model.history.settings
+        predictor = make_predictor(model.language, engine, model.params.C, model.frequencies, settings)
+        language = LanguageReader(engine, predictor)
+    return Reader(
+        encoder=model.encoder, engine=Engine(space.system, space.all_gains, np.float32),
+        whitener=space.whitener("state").astype(np.float64), words=space.words, speller=space.speller,
+        language=language,
+    )  # fmt: skip
+
+
+def same_model(one: TextLDS, other: TextLDS) -> bool:
+    """Tell whether two models have the same words and give the same vectors."""
+    words = [[word] for word in one.vocabulary.words[:20]]
+    return one.vocabulary == other.vocabulary and bool(np.array_equal(one.encode(words), other.encode(words)))
+
+
+def missing(what: str, option: str) -> RequestError:
+    """Return the error of a question that needs something the server was not given."""
+    return RequestError(404, "NotFound", f"this server has no {what}. Start it with {option}.")
+
+
+def sample_texts(path: str | os.PathLike[str], most: int = 5000) -> list[str]:
+    """Return the first texts of a file, for examples."""
+    try:
+        with Path(path).open(encoding="utf-8", errors="replace") as file:
+            return [line.strip() for line in itertools.islice(file, most) if line.strip()]
+    except OSError as error:
+        raise CorpusNotFoundError(f"cannot read the texts in {path}: {error.strerror}. Check the path.") from error

@@ -1,0 +1,68 @@
+"""A small model of real text, and servers that are processes of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.serve.running import Served, docstrings, serving
+
+import textlds
+
+
+@pytest.fixture(scope="session")
+def sentences() -> list[str]:
+    """Real sentences: the documentation strings of Python's library."""
+    return docstrings()
+
+
+@pytest.fixture(scope="session")
+def model(sentences: list[str]) -> textlds.TextLDS:
+    counts = textlds.count(texts=sentences, vocab_size=1500)
+    fitted = textlds.fit(counts, state_size=12, iterations=8, threads=1)
+    return fitted.with_language_model(sentences, tokens=20_000, threads=1)
+
+
+@pytest.fixture(scope="session")
+def model_folder(model: textlds.TextLDS, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("serve") / "docs-model"
+    model.save(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def corpus_file(sentences: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("corpus") / "corpus.txt"
+    file.write_text("\n".join(sentences), encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="session")
+def index_folder(model_folder: Path, corpus_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("faiss")
+    from textlds.search import OccurrenceIndex
+
+    folder = tmp_path_factory.mktemp("index") / "index"
+    OccurrenceIndex.build(model_folder, [str(corpus_file)], folder, min_count=3, threads=1)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def served(model_folder: Path, index_folder: Path, corpus_file: Path) -> Iterator[Served]:
+    """A server with everything."""
+    with serving(model_folder, "--index", index_folder, "--text", corpus_file, "--max-tokens", 5000) as server:
+        yield server
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Served]]:
+    """Start servers that end with the test."""
+    with ExitStack() as stack:
+
+        def begin(*arguments: Any, **options: Any) -> Served:
+            return stack.enter_context(serving(*arguments, **options))
+
+        yield begin

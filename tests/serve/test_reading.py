@@ -1,0 +1,145 @@
+"""What the page shows of a text, held to the library and to brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import textlds
+from textlds.corpus.settings import TextSettings
+from textlds.errors import ArgumentError, UnknownWordError
+from textlds.serve.overview import passages, passing, transitions
+from textlds.serve.reading import Reader, principal_axes
+from textlds.serve.service import model_reader
+
+TEXT = "The file is opened for reading, and the unknownest value is returned."
+
+
+@pytest.fixture(scope="module")
+def reader(model: textlds.TextLDS) -> Reader:
+    return model_reader(model)
+
+
+def test_states_give_the_vectors_of_the_library(reader: Reader, model: textlds.TextLDS) -> None:
+    white = reader.states(TEXT).smooth @ reader.whitener
+    unit = white / np.linalg.norm(white, axis=1, keepdims=True)
+    np.testing.assert_allclose(unit, model(TEXT).vectors, atol=1e-5)
+
+
+def test_surprisals_are_those_of_the_library(reader: Reader, model: textlds.TextLDS) -> None:
+    text = f"{TEXT}\nAnother line."
+    found = reader.read(text)
+    (expected,) = model.surprisal([text])
+    np.testing.assert_allclose([token["bits"] for token in found["tokens"]], expected.bits, atol=1e-3)
+    assert "".join(token["before"] + token["text"] for token in found["tokens"]) + found["tail"] == text
+    assert found["perplexity"] == pytest.approx(2 ** expected.bits.mean(), rel=1e-4)
+
+
+def test_the_words_expected(reader: Reader, model: textlds.TextLDS) -> None:
+    found = reader.token(TEXT, 2, n=5)
+    for name, context in (("expected", "The file"), ("next", "The file is")):
+        known = [pair for pair in model.next_word(context).top(60) if not pair[0].startswith("<unk")][:5]
+        assert [word for word, _ in found[name]] == [word for word, _ in known]
+        np.testing.assert_allclose([p for _, p in found[name]], [p for _, p in known], rtol=1e-4)
+    assert found["probability"] == pytest.approx(model.next_word("The file")["is"], rel=1e-4)
+
+
+def test_contributions_sum_to_the_state_and_are_what_a_word_brings(reader: Reader) -> None:
+    states = reader.states(TEXT)
+    for token in (0, 4, len(states.text.tokens) - 1):
+        near, terms = reader.contributions(states, token)
+        assert list(near) == list(range(len(states.text.tokens)))
+        np.testing.assert_allclose(terms.sum(axis=0), states.smooth[token], atol=1e-5)
+        # the filter and the smoother as they are written down, with one gain left out
+        A, shrink = reader.engine.system.A, reader.engine.shrink
+        for left_out in (1, token):
+            gains = states.gains.copy()
+            gains[left_out] = 0
+            n = len(gains)
+            pred, filt = np.zeros_like(gains), np.zeros_like(gains)
+            for t in range(n):
+                pred[t] = A @ filt[t - 1] if t else 0
+                filt[t] = shrink * pred[t] + gains[t]
+            smooth = filt.copy()
+            for t in range(n - 2, -1, -1):
+                smooth[t] = filt[t] + A.T @ (shrink * (smooth[t + 1] - pred[t + 1]))
+            np.testing.assert_allclose(states.smooth[token] - terms[left_out], smooth[token], atol=1e-5)
+
+
+def test_words_of_another_line_contribute_nothing(reader: Reader) -> None:
+    states = reader.states("The file is open.\nReturn the value.")
+    near, terms = reader.contributions(states, 6)
+    assert list(near) == [5, 6, 7, 8]
+    np.testing.assert_allclose(terms.sum(axis=0), states.smooth[6], atol=1e-5)
+
+
+def test_shares_sum_to_one(reader: Reader) -> None:
+    use = reader.use(TEXT, "file")
+    assert sum(pull["share"] for pull in use["pulls"]) == pytest.approx(1, abs=1e-4)
+    parts = reader.token(TEXT, 1)["parts"]
+    assert sum(part["share"] for part in parts.values()) == pytest.approx(1, abs=1e-4)
+    assert np.linalg.norm(use["vector"]) == pytest.approx(1)
+
+
+def test_the_plane_holds_as_much_as_a_plane_can(reader: Reader) -> None:
+    path = reader.path(TEXT)
+    states = reader.states(TEXT)
+    white = np.concatenate([states.pred, states.filt, states.smooth]) @ reader.whitener
+    lengths = np.linalg.norm(white, axis=1, keepdims=True)
+    points = np.divide(white, lengths, out=np.zeros_like(white), where=lengths > 1e-5)
+    best = np.sort(np.linalg.eigvalsh(np.cov(points.T, bias=True)))[-2:].sum()
+    flat = np.concatenate([path["pred"], path["filt"], path["smooth"]])
+    assert flat.var(axis=0).sum() == pytest.approx(best, rel=1e-6)
+    np.testing.assert_allclose(flat.mean(axis=0), 0, atol=1e-9)
+    axes = principal_axes(points - points.mean(axis=0))
+    np.testing.assert_allclose(axes @ axes.T, np.eye(2), atol=1e-9)
+
+
+def test_texts_of_one_token_and_of_none(reader: Reader) -> None:
+    assert reader.read("")["tokens"] == []
+    assert reader.path("")["tokens"] == []
+    assert len(reader.path("file")["smooth"]) == 1
+    assert reader.token("file", 0)["rank"] >= 1
+    with pytest.raises(ArgumentError, match="token=1"):
+        reader.token("file", 1)
+    with pytest.raises(UnknownWordError, match="not a token"):
+        reader.use("file", "other")
+    assert reader.use("The File", "file")["token"] == 1
+
+
+def test_texts_with_boundary_tokens(sentences: list[str]) -> None:
+    settings = TextSettings(boundaries="sentence", boundary_token="</s>")
+    counts = textlds.count(texts=sentences[:500], vocab_size=300, text=settings)
+    model = textlds.fit(counts, state_size=6, iterations=2, threads=1)
+    text = "The file is open. Return the value. Nothing else."
+    found = model_reader(model).read(text)
+    (expected,) = model.surprisal([text])
+    np.testing.assert_allclose([token["bits"] for token in found["tokens"]], expected.bits, atol=1e-3)
+    here = model_reader(model).token(text, 5)  # "Return", after a boundary
+    assert here["word"] == "Return"
+    assert -np.log2(here["probability"]) == pytest.approx(expected.bits[5], abs=1e-3)
+
+
+def test_transitions_go_from_the_source_words_to_the_target_words(reader: Reader, model: textlds.TextLDS) -> None:
+    found = transitions(model, reader, 6)
+    params = model.params.normalised()
+    U, strengths, Vt = np.linalg.svd(params.A)
+    T = reader.engine.system.T
+    x = np.random.default_rng(0).standard_normal(model.state_size)
+    values, vectors = np.linalg.eigh(model.params.Q)
+    whitened = vectors @ np.diag(values**-0.5) @ vectors.T @ x
+    for i, pair in enumerate(found.pairs):
+        assert pair["strength"] == pytest.approx(strengths[i])
+        assert abs(found.source[i] @ (T @ x)) == pytest.approx(abs(Vt[i] @ whitened), rel=1e-4)
+        assert abs(found.target[i] @ (T @ x)) == pytest.approx(abs(U[:, i] @ whitened), rel=1e-4)
+
+
+def test_passages_are_the_strongest(reader: Reader, model: textlds.TextLDS, sentences: list[str]) -> None:
+    found = transitions(model, reader, 4)
+    texts = [text for text in sentences[:80] if len(text) < 300]
+    shown = passages(reader, found, texts)
+    for i, examples in enumerate(shown):
+        best = max(passing(found, reader.states(text).smooth)[:, i].max(initial=0) for text in texts)
+        assert examples[0]["score"] == pytest.approx(best)
+        scores = [example["score"] for example in examples]
+        assert scores == sorted(scores, reverse=True)
