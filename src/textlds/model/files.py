@@ -52,7 +52,8 @@ def write_model(
         **({} if lexicon is None else vars(lexicon)),
         **{f"noise.{name}": array for name, array in params.noise.arrays().items()},
     }
-    _check_arrays(Path(path), arrays, params.noise.kind, len(params.A), len(vocabulary))
+    observed = isinstance(lexicon, ObservedLexicon)
+    _check_arrays(Path(path), arrays, params.noise.kind, len(params.A), len(vocabulary), observed=observed)
     with new_folder(path, force=force) as folder:
         write_arrays(folder / ARRAYS, arrays)
         write_json(folder / VOCABULARY, vocabulary.to_json())
@@ -65,7 +66,7 @@ def write_model(
             "state_size": len(arrays["A"]),
             "vocabulary_size": len(vocabulary),
             "noise": params.noise.kind,
-            "observations": "profiles" if isinstance(lexicon, ObservedLexicon) else "words",
+            "observations": "profiles" if observed else "words",
             "lexicon": "profiles" in arrays,
             "text": vocabulary.settings.to_json(),
             **({"recipes": {name: str(recipe) for name, recipe in recipes.items()}} if recipes else {}),
