@@ -118,16 +118,6 @@ def test_sizes_of_texts_add_up_to_the_file(tmp_path: Path) -> None:
     assert sum(text.size for text in read_texts(sources)) == (tmp_path / "t.txt").stat().st_size
 
 
-@pytest.mark.parametrize("suffix", vector_files.FORMATS)
-def test_an_empty_text_gives_an_empty_file(run: Run, model: Path, tmp_path: Path, suffix: str) -> None:
-    (tmp_path / "empty.txt").write_text("\n\n")
-    run("embed", model, tmp_path / "empty.txt", "-o", tmp_path / f"v{suffix}", "--quiet")
-    if suffix == ".npz":
-        with np.load(tmp_path / "v.npz") as arrays:
-            assert arrays["vectors"].shape == (0, 6)
-            assert arrays["starts"].tolist() == [0]
-
-
 def test_outputs_are_refused_before_any_work(run: Run, model: Path, text: Path, tmp_path: Path) -> None:
     (tmp_path / "v.npz").write_text("precious")
     assert "exists already" in run("embed", model, text, "-o", tmp_path / "v.npz", code=1).stderr

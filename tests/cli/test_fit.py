@@ -62,7 +62,7 @@ def test_an_output_that_exists_is_refused_before_any_work(run: Run, counts: Path
 
 
 def test_a_model_is_no_counts(run: Run, model: Path, tmp_path: Path) -> None:
-    assert "holds model, but counts is needed" in run("fit", model, "-o", tmp_path / "m", *SIZE, code=1).stderr
+    assert "is a model, but counts are needed here" in run("fit", model, "-o", tmp_path / "m", *SIZE, code=1).stderr
     assert not list(tmp_path.iterdir())
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from textlds.cli import options as opt
-from textlds.cli.output import print_facts, print_json
+from textlds.cli.output import FAILED, print_facts, print_json
 from textlds.errors import FormatError
 
 _WORDS = 10  # of the most frequent ones shown
@@ -39,20 +40,20 @@ def describe(path: Path) -> dict[str, Any]:
 
 
 def _model(path: Path, config: dict[str, Any]) -> dict[str, Any]:
-    from textlds.model.files import HISTORY, LANGUAGE_FACTS, VOCABULARY
+    from textlds.model.files import LANGUAGE_FACTS, VOCABULARY, read_history
     from textlds.storage.folders import read_json
 
-    history = read_json(path / HISTORY)
-    likelihoods, seconds = history["log_likelihood"], history["seconds"]
-    settings = {name: value for name, value in history["settings"].items() if name != "text"}
+    history = read_history(path)
+    likelihoods, seconds = history.log_likelihood, history.seconds
+    settings = {name: value for name, value in history.settings.items() if name != "text"}
     return {
         "state_size": config["state_size"],
         "vocabulary": config["vocabulary_size"],
         "tokens": settings.pop("tokens", None),
         "noise": config["noise"],
         "iterations": len(likelihoods),
-        "log_likelihood": likelihoods[-1] if likelihoods else history["start"],
-        "log_likelihood_start": history["start"],
+        "log_likelihood": likelihoods[-1] if likelihoods else history.start,
+        "log_likelihood_start": history.start,
         "seconds": seconds[-1] if seconds else 0.0,
         "text": config["text"],
         "lexicon": config.get("lexicon", False),
@@ -173,9 +174,15 @@ def human_size(size: float) -> str:
 
 def command(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="A folder that textlds wrote.", show_default=False)],
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Check every sum and every invariant, and say whether it is sound.")
+    ] = False,
     as_json: opt.Json = False,
 ) -> None:
     """Say what a folder of counts, a model or an index is, and check that it is whole."""
+    if verify:
+        _verify(path, as_json=as_json)
+        return
     facts = describe(path)
     if as_json:
         print_json(facts)
@@ -183,4 +190,23 @@ def command(
         print_facts(sentences(facts))
 
 
-EXAMPLES = ("textlds info model", "textlds info counts --json")
+def _verify(path: Path, *, as_json: bool) -> None:
+    from textlds.cli.verifying import what_is_wrong
+    from textlds.model.installed import find_model
+
+    wrong = what_is_wrong(find_model(path))
+    if as_json:
+        print_json({"path": str(path), "sound": not wrong, "wrong": wrong})
+    elif wrong:
+        sys.stdout.write("".join(f"{line}\n" for line in wrong))
+    else:
+        sys.stdout.write(f"{path} is sound.\n")
+    if wrong:
+        raise typer.Exit(FAILED)
+
+
+EXAMPLES = (
+    "textlds info model",
+    "textlds info counts --json",
+    ("textlds info model --verify", "check every sum and every invariant"),
+)

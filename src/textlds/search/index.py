@@ -174,6 +174,11 @@ class OccurrenceIndex:
             )
         return cls(folder, config, model)
 
+    def check_texts(self) -> None:
+        """Read every text, and raise FormatError if one is damaged."""
+        for number in range(len(self._texts)):
+            self._texts.text(number)
+
     def __len__(self) -> int:
         return int(self._arrays["starts"][-1])
 

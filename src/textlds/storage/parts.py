@@ -86,6 +86,10 @@ class Parts:
             self._trusted.add(name)
         return place
 
+    def damaged(self) -> list[str]:
+        """Return the names of parts that are recorded but not whole."""
+        return [name for name in list(self._records) if self.find(name) is None]
+
     def forget(self, *names: str) -> None:
         """Remove parts and notes."""
         for name in names:

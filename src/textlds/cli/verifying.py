@@ -1,0 +1,91 @@
+"""Whether a folder is sound: every sum, and every invariant that the mathematics promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from textlds.errors import TextLDSError
+
+
+def what_is_wrong(path: Path) -> list[str]:
+    """Return what is wrong with a folder of counts, a model, an index or unfinished work; nothing if it is sound."""
+    from textlds.storage.folders import read_config
+
+    try:
+        if (path / "manifest.json").is_file():
+            return list(_work(path))
+        config = read_config(path)
+        kind = config["format"].removeprefix("textlds-")
+        return list(_CHECKS[kind](path, config)) if kind in _CHECKS else []
+    except TextLDSError as error:
+        return [str(error)]
+
+
+def _counts(path: Path, config: dict[str, Any]) -> Iterator[str]:
+    """Loading checks that columns rise within rows and counts are positive; here, that they are those of a text."""
+    import numpy as np
+
+    from textlds.counts.lagcounts import LagCounts
+
+    counts = LagCounts.load(path)
+    facts = {"tokens": counts.tokens, "pairs": list(counts.pairs), "rows": len(counts.vocabulary)}
+    for name, value in facts.items():
+        if config.get(name) != value:
+            yield f"config.json says {name} = {config.get(name)!r}, but it is {value!r}."
+    for k, lag in enumerate(counts.lags, start=1):
+        # no word has another one k before or after it more often than it occurs
+        for way, sums in (("after", lag.sum(axis=1)), ("before", lag.sum(axis=0))):
+            more = np.flatnonzero(np.asarray(sums) > counts.unigrams * (1 + 1e-9))
+            if len(more):
+                word = counts.vocabulary.words[more[0]]
+                yield f"lag {k}: {word!r} occurs {way} other words more often ({sums[more[0]]:,}) than at all."
+
+
+def _model(path: Path, config: dict[str, Any]) -> Iterator[str]:
+    import numpy as np
+
+    from textlds.lds.params import check_stationary
+    from textlds.model.files import ARRAYS, is_packed
+    from textlds.model.textlds import TextLDS
+    from textlds.storage.arrays import read_arrays
+
+    model = TextLDS.load(path)
+    if not is_packed(path):
+        arrays = read_arrays(path / ARRAYS)
+        for name in ("Q", "filt_filt", "smooth_smooth", "noise.M"):
+            if name in arrays:
+                skew = float(np.abs(arrays[name] - arrays[name].T).max(initial=0))
+                if skew > 1e-9 * float(np.abs(arrays[name]).max(initial=0)):
+                    yield f"{name} is not symmetric: two entries that should be equal differ by {skew:.3g}."
+        check_stationary(arrays["A"])
+    words = list(model.vocabulary.words[:100])
+    for recipe in ("paper", "features"):
+        for text in model.embed([words], recipe=recipe):  # raises where the noise or the gains make no sense
+            lengths = np.linalg.norm(text.vectors.reshape(-1, model.state_size), axis=1)
+            if not np.all((np.abs(lengths - 1) < 1e-3) | (lengths == 0)):
+                yield f"vectors of the recipe {recipe!r} are not of length one."
+
+
+def _index(path: Path, config: dict[str, Any]) -> Iterator[str]:
+    from textlds.search import OccurrenceIndex
+    from textlds.search.building import MODEL
+
+    index = OccurrenceIndex.load(path)
+    index.check_texts()
+    yield from _model(path / MODEL, {})
+
+
+def _work(path: Path) -> Iterator[str]:
+    from textlds.storage.work import read_work
+
+    for name in read_work(path)[1].damaged():
+        yield f"part {name} is damaged or missing; resuming makes it again."
+
+
+_CHECKS: dict[str, Callable[[Path, dict[str, Any]], Iterator[str]]] = {
+    "counts": _counts,
+    "model": _model,
+    "index": _index,
+}
