@@ -156,7 +156,7 @@ def _choice(
         settings = replace(settings, state_size=state)
     if settings.iterations == fit_default.iterations:
         settings = replace(settings, iterations=iterations)
-    V, h, n, R = counting.vocab_size, settings.state_size, settings.iterations, counting.max_lag
+    V, h, n, R = counting.vocab_size, settings.size, int(settings.iterations), counting.max_lag
     p = settings.sketch_size(V) or h
     E = entries(tokens, V, R)
     columns = E * (p + 8 * p / R) + _FIRST_LAG * E * PRODUCTS * h
