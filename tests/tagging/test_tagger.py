@@ -270,7 +270,7 @@ def test_a_configuration_that_says_something_else(folder, key, value):
 
 
 def test_a_model_is_no_tagger(model_folder):
-    with pytest.raises(FormatError, match="holds model"):
+    with pytest.raises(FormatError, match="is a model, but"):
         Tagger.load(model_folder)
 
 
