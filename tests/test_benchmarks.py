@@ -121,3 +121,23 @@ def test_language(run, text, tmp_path):
     assert sum(shares[:3]) == pytest.approx(shares[3]) == pytest.approx(1)
     page = (tmp_path / "language.md").read_text(encoding="utf-8")
     assert f"| Kneser–Ney trigram | {trigram['dev']:.1f} | {trigram['test']:.1f} |" in page
+
+
+def test_taggers(run, text, tmp_path):
+    import textlds
+
+    textlds.train([text], state_size=4, iterations=2, vocab_size=60, threads=1).save(tmp_path / "model")
+    lines = [line.replace(".", " .").split() for line in text.read_text(encoding="utf-8").splitlines()[:120]]
+    for name, some in (("train", lines[:80]), ("dev", lines[80:])):
+        rows = ["\n".join(f"{word}\t{word[:2]}" for word in words) for words in some]
+        (tmp_path / f"{name}.tsv").write_text("\n\n".join(rows) + "\n", encoding="utf-8")
+    sets = ("--train", tmp_path / "train.tsv", "--dev", tmp_path / "dev.tsv")
+    options = (tmp_path / "model", *sets, "--only", "textlds", "CRFsuite")
+    found = run("taggers", *options, "--raw", text, "--raw-tokens", 2000)["taggers"]
+    ours, crf = found["rows"]
+    assert ours["value"] > 90
+    assert crf["tokens_per_second"] > 0
+    assert set(crf["against textlds"]) == {"only_first", "only_second", "p"}
+    again = run("taggers", *options, "--curve", 5, "--draws", 2, "--name", "few")
+    assert [(row["name"], len(row["values"])) for row in again["few"]["curve"]] == [("textlds", 2), ("CRFsuite", 2)]
+    assert again["taggers"] == found

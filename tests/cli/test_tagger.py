@@ -130,6 +130,13 @@ def test_evaluate(run: Run, tagger: Path, finder: Path, files: Path) -> None:
     assert run("tagger", "evaluate", finder, files / "test.ner").stdout.split()[:3] == ["precision", "recall", "F1"]
 
 
+def test_info(run: Run, tagger: Path) -> None:
+    facts = json.loads(run("info", tagger, "--json").stdout)
+    assert (facts["kind"], facts["task"]) == ("tagger", "tags")
+    assert facts["tags"] == list(Tagger.load(tagger).names)
+    assert "a tagger" in run("info", tagger).stdout
+
+
 def test_tags_never_seen_are_named(run: Run, tagger: Path, files: Path, tmp_path: Path) -> None:
     odd = tmp_path / "odd.conllu"
     odd.write_text((files / "test.conllu").read_text().replace("PROPN", "ODD"))

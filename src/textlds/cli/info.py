@@ -16,7 +16,7 @@ _WORDS = 10  # of the most frequent ones shown
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """Return the facts of counts, a model, an index or unfinished work. Checks every file."""
+    """Return the facts of counts, a model, an index, a tagger or unfinished work. Checks every file."""
     from textlds.model.installed import find_model
     from textlds.storage.folders import read_config
 
@@ -95,7 +95,20 @@ def _index(path: Path, config: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-_FACTS = {"model": _model, "counts": _counts, "index": _index}
+def _tagger(path: Path, config: dict[str, Any]) -> dict[str, Any]:
+    report = config["report"]
+    return {
+        "tokens": report["tokens"],
+        "task": config["task"],
+        "tags": config["tags"],
+        "recipe": config["recipe"],
+        "dev": f"{report['dev']:.2f} % {report['measure']} on the development set",
+        "model": config["model"]["path"],
+        "seconds": report["seconds"],
+    }
+
+
+_FACTS = {"model": _model, "counts": _counts, "index": _index, "tagger": _tagger}
 
 
 def _work(path: Path) -> dict[str, Any]:
@@ -124,7 +137,7 @@ def sentences(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """Return facts for a person to read."""
     kinds = {
         "model": "a model", "counts": "counts", "work": "unfinished work, to be resumed",
-        "index": "an index of occurrences of words", "spacy-vectors": "word vectors for spaCy",
+        "index": "an index of occurrences of words", "tagger": "a tagger", "spacy-vectors": "word vectors for spaCy",
     }  # fmt: skip
     lines = [("what", kinds.get(facts["kind"], facts["kind"])), ("where", facts["path"])]
     names = {
@@ -134,6 +147,7 @@ def sentences(facts: dict[str, Any]) -> list[tuple[str, str]]:
         "log_likelihood_start": "at the start", "lexicon": "lexicon", "seconds": "time to fit", "bytes": "on disk",
         "frequent_words": "frequent words", "text": "text", "fit": "fit", "occurrences": "occurrences",
         "sources": "made from", "job": "job", "language": "next word", "plan": "what was kept", "vectors": "vectors",
+        "task": "task", "tags": "tags", "recipe": "recipe", "dev": "reached", "model": "model",
     }  # fmt: skip
     return lines + [(name, _shown(key, facts[key])) for key, name in names.items() if facts.get(key) is not None]
 
@@ -154,7 +168,7 @@ def _shown(key: str, value: Any) -> str:
         return f"{value:.4f} nats per token"
     if key == "pairs":
         return " ".join(f"{n:,}" for n in value)
-    if key in ("frequent_words", "sources"):
+    if key in ("frequent_words", "sources", "tags"):
         return " ".join(value)
     if isinstance(value, dict):
         return ", ".join(f"{name}={inner}" for name, inner in value.items() if inner is not None)
@@ -179,7 +193,7 @@ def command(
     ] = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Say what a folder of counts, a model or an index is, and check that it is whole."""
+    """Say what a folder of counts, a model, an index or a tagger is, and check that it is whole."""
     if verify:
         _verify(path, as_json=as_json)
         return
