@@ -204,8 +204,8 @@ def run_command(command: str, place: str) -> None:
         assert words[0] == "textlds", f"{place}: only commands of textlds, make and pip install can be checked"
         if "--resume" in words:  # as after an interruption: nothing is there yet
             shutil.rmtree(words[words.index("-o") + 1], ignore_errors=True)
-        # a demonstration takes a minute, and has its own tests: only its options are read here
-        arguments = [*words[1:], "--help"] if words[1] == "demo" else words[1:]
+        # a demonstration takes a minute, a server never ends, and both have their own tests: only options are read here
+        arguments = [*words[1:], "--help"] if words[1] in ("demo", "serve") else words[1:]
         outcome = CliRunner().invoke(build_app(), arguments)
         assert outcome.exit_code == 0, f"{place}\n{outcome.output}\n{outcome.exception!r}"
 

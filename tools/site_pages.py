@@ -15,6 +15,8 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parent.parent
 AT_ROOT = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
 FIGURES = "figures.md"
+DEMO = "<!-- live demo -->"
+IFRAME = '<iframe src="explore/index.html" title="A model to try" loading="lazy" class="live"></iframe>'
 
 
 def on_config(config: Any) -> Any:
@@ -44,3 +46,24 @@ def for_site(text: str) -> str:
     """Return the text of a file at the root with its links as seen from docs/."""
     text = text.replace("](docs/", "](")
     return re.sub(r"\]\((\w+\.md)", lambda match: f"]({AT_ROOT.get(match[1], match[1])}", text)
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Put the live demo where a page has room for it, if the English model is installed."""
+    return markdown.replace(DEMO, IFRAME if has_english() else "")
+
+
+def on_post_build(config: Any) -> None:
+    """Write the page with the English model beside the site; nothing without the model."""
+    if has_english():
+        from textlds.serve.service import Service
+        from textlds.serve.static import write_page
+
+        write_page(Service.load("en"), Path(config["site_dir"]) / "explore", force=True)
+
+
+def has_english() -> bool:
+    """Tell whether the English model is installed."""
+    from textlds.model.installed import installed_models
+
+    return any(model.name == "en" for model in installed_models())

@@ -91,8 +91,9 @@ def pack_model(model: TextLDS, reader: Reader, *, vocab_size: int | None = None)
     if reader.speller is not None:  # gains follow from the vectors of words, known and unknown ones alike
         spelling = reader.speller.spelling
         arrays |= _table("spelling", spelling.all() if isinstance(spelling, RowTable) else spelling)
-        arrays |= {f"spelling.{name}": np.asarray(getattr(reader.speller, name), np.float32) for name in CARRY}
-    shared = reader.language is not None and reader.language.engine is reader.engine
+        small = {name: getattr(reader.speller, name) for name in CARRY}
+        arrays |= {f"spelling.{name}": np.asarray(a, np.float32) for name, a in small.items() if a is not None}
+    shared = reader.language is not None and reader.language.engine.system is reader.engine.system
     if reader.language is not None:
         engine = reader.language.engine
         arrays |= ({} if shared else _system("language", engine, rows)) | _language(model, engine, rows)
@@ -173,8 +174,10 @@ def packed_reader(folder: Path) -> Reader:
     speller, gains = None, None
     vectors = _dequantized(arrays, "vectors")
     if "spelling" in arrays:
-        small = [arrays[f"spelling.{name}"].astype(np.float64) for name in CARRY]
-        speller = Speller(vocabulary, _dequantized(arrays, "spelling"), *small)
+        small = {name: arrays[f"spelling.{name}"].astype(np.float64) for name in CARRY if f"spelling.{name}" in arrays}
+        speller = Speller(
+            vocabulary, _dequantized(arrays, "spelling"), small["carry"], small["centre"], small.get("shift")
+        )
         gains = speller.gains(vectors.astype(np.float64))
     engine = _engine(arrays, "context", gains)
     language = None

@@ -26,8 +26,9 @@ from textlds.serve.layout import MOST, kept_map, word_map
 from textlds.serve.overview import Transitions, learning, passages, passing, transitions
 from textlds.serve.reading import LanguageReader, Reader, spans
 from textlds.serve.requests import RequestError, too_large
+from textlds.tagging.tagger import Tagger
 
-_AXES = 2000  # words whose vectors say which directions a shorter vector keeps
+_AXES, _WORDS = 2000, 12  # texts, and words in each, that say which directions a shorter vector keeps
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -47,7 +48,7 @@ class Service:
     model: TextLDS
     name: str
     index: OccurrenceIndex | None = None
-    tagger: Any = None
+    tagger: Tagger | None = None
     threads: int | None = None
     folder: Path | None = None
     samples: Sequence[str] = ()
@@ -70,8 +71,11 @@ class Service:
                 f"the index {index} was made with another model than {model}, and their vectors do not compare. "
                 f"Serve the model in {Path(index or '') / 'model'}, or build the index anew."
             )
-        service = cls(opened, Path(model).resolve().name, found, None, threads, Path(model), samples)
+        own = None if tagger is None else Tagger.load(tagger, model=opened)
+        service = cls(opened, Path(model).resolve().name, found, own, threads, Path(model), samples)
         service.vectors(["Ready ."])
+        if own is not None:
+            service.tag(["Ready ."])
         return service
 
     def count(self, texts: Sequence[Text]) -> list[int]:
@@ -101,10 +105,17 @@ class Service:
 
     @cached_property
     def axes(self) -> Array:
-        """Principal axes of the vectors of frequent words, (d, d): the first ones are kept by shorter vectors."""
-        words = self.model.vocabulary.words[: min(self.model.vocabulary.n_types, _AXES)]
-        table = np.array([vector for vector, _ in self.pooled([[word] for word in words])])
-        _, _, axes = np.linalg.svd(np.vstack([table, 1e-6 * np.eye(table.shape[1], dtype=np.float32)]))
+        """Principal axes of pooled vectors, (d, d): the first ones are kept by shorter vectors.
+
+        Of texts of words drawn by their frequency, for want of a corpus; the same for the same model.
+        """
+        vocabulary, rng = self.model.vocabulary, np.random.default_rng(0)
+        shares = self.model.frequencies[: vocabulary.n_types]
+        rows = rng.choice(len(shares), (_AXES, _WORDS), p=shares / shares.sum())
+        table = np.array([vector for vector, _ in self.pooled([[vocabulary.words[i] for i in row] for row in rows])])
+        _, _, axes = np.linalg.svd(
+            np.vstack([table, 1e-6 * np.eye(table.shape[1], dtype=np.float32)]), full_matrices=False
+        )
         return axes.astype(np.float32)
 
     def shortened(self, vectors: Array, dimensions: int) -> Array:
@@ -155,8 +166,23 @@ class Service:
         return {"words": words, "entropy": distribution.entropy}
 
     def tag(self, texts: Sequence[Text]) -> list[dict[str, Any]]:
-        """Return the tags of the tokens of texts."""
-        raise missing("tagger", "--tagger TAGGER")
+        """Return the tags of the tokens of texts, and the entities if the tagger finds them, places in characters."""
+        if self.tagger is None:
+            raise missing("tagger", "--tagger TAGGER")
+        found: list[dict[str, Any]] = [
+            {"tokens": [], "tags": [], "confidences": [], "spans": [], "entities": []} for _ in texts
+        ]
+        for sentence in self.tagger.tag(texts, threads=self.threads):
+            text = found[sentence.text]
+            text["entities"] += [
+                {"text": e.text, "kind": e.kind, "start": e.start_char, "stop": e.end_char, "confidence": e.confidence}
+                for e in sentence.entities
+            ]
+            text["tokens"] += sentence.tokens
+            text["tags"] += sentence.tags
+            text["confidences"] += [round(value, 4) for value in sentence.confidences]
+            text["spans"] += sentence.spans
+        return found
 
     def senses(self, word: str, n: int) -> list[dict[str, Any]]:
         """Return the senses of a word: clusters of its occurrences."""
@@ -201,7 +227,7 @@ class Service:
         if self.tagger is not None:
             (tagged,) = self.tag([text])
             for token, tag in zip(result["tokens"], tagged["tags"], strict=True):
-                token["tag"] = tag
+                token["tag"] = tag if tag != "O" else None
         return result
 
     @cached_property

@@ -89,11 +89,12 @@ class System {
   }
 }
 
-/** The gains of words from their vectors: on the sphere ((l - centre) carry) - shift, computed for words that are met. */
+/** The gains of words from their vectors, for words that are met: (l - centre) carry; with a shift, scaled to length one
+    and less the shift. */
 class Gains {
   constructor({ vectors, arrays, h }) {
     Object.assign(this, { vectors, h, width: vectors.width });
-    [this.carry, this.centre, this.shift] = ["carry", "centre", "shift"].map((name) => arrays[`spelling.${name}`].data);
+    [this.carry, this.centre, this.shift] = ["carry", "centre", "shift"].map((name) => arrays[`spelling.${name}`]?.data);
     this.made = new Uint8Array(vectors.rows);
     this.table = new Float32Array(vectors.rows * h);
   }
@@ -106,6 +107,7 @@ class Gains {
       const x = vector[j] - centre[j];
       for (let c = 0, at = j * h; c < h; c++, at++) out[c] += x * carry[at];
     }
+    if (!shift) return Float32Array.from(out);
     const length = norm(out);
     return Float32Array.from(out, (x, c) => (length > 1e-5 ? x / length : 0) - shift[c]);
   }
