@@ -110,7 +110,7 @@ class CountSettings(ReadSettings):
     Attributes:
         vocab_size: How many of the most frequent types are kept; the others fall into unknown classes.
         max_lag: R, the largest distance counted.
-        min_count: Keep no type that occurs less often.
+        min_count: Keep no type that occurs less often; ``"auto"``: 5 from a million tokens on, fewer in a small corpus.
         vocabulary: Count these words instead of learning them: a :class:`Vocabulary`, a file with one word a line, or
             a counts folder. A vocabulary and a folder bring their text settings.
         memory: Budget for the work, such as ``"4GB"``.
@@ -118,7 +118,10 @@ class CountSettings(ReadSettings):
 
     vocab_size: int = option(100_000, "Keep this many of the most frequent words.", kind=int, minimum=1, panel=_PANEL)
     max_lag: int = option(7, "Count words up to this far apart.", kind=int, minimum=1, panel=_PANEL)
-    min_count: int = option(1, "Keep no word that occurs less often.", kind=int, minimum=1, panel=_PANEL)
+    min_count: int | Literal["auto"] = option(
+        "auto", "Keep no word that occurs less often; auto: 5 from a million tokens on, fewer in a small corpus.",
+        words=("auto",), kind=int, minimum=1, panel=_PANEL,
+    )  # fmt: skip
     vocabulary: Any = option(
         None, "Use the words of this file, one a line, or of this counts folder.",
         kind=str, panel=_PANEL, metavar="PATH", flag="--vocab",
@@ -127,6 +130,10 @@ class CountSettings(ReadSettings):
 
     def __post_init__(self) -> None:
         self._check_options("vocabulary", "memory")  # checked where they are used: objects, and numbers of bytes
+
+    def least_count(self, tokens: int) -> int:
+        """Return how often a type has to occur among so many tokens to be kept."""
+        return max(1, min(5, tokens // 200_000)) if self.min_count == "auto" else self.min_count
 
 
 @settings_class

@@ -232,7 +232,7 @@ def read_vocabulary(corpus: Corpus, store: PieceStore, progress: Progress) -> Vo
     return learn_vocabulary(
         store,
         vocab_size=request.settings.vocab_size,
-        min_count=request.settings.min_count,
+        min_count=request.settings.least_count(store.tokens),
         settings=dataclasses.replace(request.text, custom=None),
         limit=corpus.plan.types_bytes,
     )

@@ -133,7 +133,8 @@ def cut(sources: Sequence[Source], piece_bytes: int) -> list[list[Source]]:
 def _find_vocabulary(
     cluster: Cluster, pieces: Sequence[Any], summaries: Sequence[Summary], request: Request
 ) -> Vocabulary:
-    if not sum(summary.tokens for summary in summaries):
+    tokens = sum(summary.tokens for summary in summaries)
+    if not tokens:
         raise CorpusError(f"the text ({len(pieces)} pieces) has no token. Check the paths and the text column.")
     if request.vocabulary is not None:
         return request.vocabulary
@@ -143,7 +144,7 @@ def _find_vocabulary(
         total,
         _boundaries(summaries),
         vocab_size=request.settings.vocab_size,
-        min_count=request.settings.min_count,
+        min_count=request.settings.least_count(tokens),
         settings=dataclasses.replace(request.text, custom=None),
     )
 
