@@ -115,7 +115,7 @@ def make_meaning(
         size: d.
         rng: For the panel to start from.
         threads: How many; the result is the same.
-        on_step: Called ``steps(size)`` times at most.
+        on_step: Called ``steps(size)`` times.
     """
     if len(lags) == 1:
         warnings.warn(
@@ -156,11 +156,16 @@ def _factorise(
     roots, scale = _stabilised(counts)
     none = np.zeros((core, 0))
 
+    products = iter(range(krylov_products(size + 1)))
+
     def multiply(panel: Tall) -> Tall:
+        next(products)
         on_step()
         return roots.scaled_matmat(panel, scale, scale, none, none)
 
     values, basis = leading_eigenvectors(multiply, core, size + 1, rng=rng, threads=threads)
+    for _ in products:  # a small vocabulary takes fewer
+        on_step()
     values, basis = values[1:], np.ascontiguousarray(basis[:, 1:])
     used = np.abs(values) > _NOTHING * np.abs(values).max(initial=0)
     values, basis = values[used], basis[:, used]

@@ -68,7 +68,7 @@ def word_vectors(model: TextLDS, kind: VectorKind = "meaning", *, classes: Class
 
 def _words(model: TextLDS, kind: VectorKind) -> NDArray[Any]:
     if kind == "meaning":
-        return model.spaces.space("float32").meaning.words
+        return model.spaces.space("float32", "equal").meaning.words
     return model.spaces.space("float32", "equal" if kind == "use" else "fitted").words
 
 

@@ -151,12 +151,7 @@ class EmbeddingSpace:
     @property
     def meaning(self) -> MeaningSpace:
         """What words are about; an error where the model does not know."""
-        if self._meaning is None:
-            raise ArgumentError(
-                "the model has no meaning vectors: it was made before there were any, or of parameters alone. Fit it "
-                "again from its counts, or use other vectors: recipe='context', kind='use', --vectors use."
-            )
-        return self._meaning
+        return require_meaning(self._meaning)
 
     @cached_property
     def words(self) -> Array:
@@ -334,6 +329,16 @@ class EmbeddingSpace:
                     unpack_on_sphere(packed, rows, places, out, number * h)
 
         return consume
+
+
+def require_meaning(meaning: MeaningSpace | None) -> MeaningSpace:
+    """Return what words are about; an error where a model does not know."""
+    if meaning is None:
+        raise ArgumentError(
+            "the model has no meaning vectors: it was made before there were any, or of parameters alone. Fit it "
+            "again from its counts, or use other vectors: recipe='context', kind='use', --vectors use."
+        )
+    return meaning
 
 
 def _moment(part: Part, recipe: Recipe) -> str:
