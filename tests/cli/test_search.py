@@ -44,7 +44,7 @@ def test_find(run: Run, index: Path, corpus: Path) -> None:
 
 
 def test_find_for_machines(run: Run, index: Path) -> None:
-    found = json.loads(run("find", index, *ASKED, "--match", "any", "--topic", 0, "--json").stdout)
+    found = json.loads(run("find", index, *ASKED, "--match", "any", "--json").stdout)
     assert found["word"] == "bank"
     first = found["occurrences"][0]
     assert set(first) == {"word", "score", "sentence", "start", "file", "line"}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from integrations.limits import files_up_to
-from model.worlds import counts_of, fit, markov_sentence, random_model
+from model.worlds import counts_of, fit, markov_sentence, random_model, with_meaning
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, FormatError, MissingExtraError, OutputExistsError
 from textlds.integrations.gensim import FORMATS, keyed_vectors, save_vectors
@@ -20,7 +20,7 @@ models = pytest.importorskip("gensim.models")
 # gensim leaves the file open that it reads a first time to count lines, where there is no header
 pytestmark = pytest.mark.filterwarnings("ignore:.*words.glove:pytest.PytestUnraisableExceptionWarning")
 
-SMALL = random_model(0, V=30, h=4, settings=TextSettings(tokenizer="whitespace", unknown="single"))
+SMALL = with_meaning(random_model(0, V=30, h=4, settings=TextSettings(tokenizer="whitespace", unknown="single")))
 READ = {"word2vec": {}, "word2vec-binary": {"binary": True}, "glove": {"no_header": True}}
 
 
@@ -76,7 +76,7 @@ def test_only_word2vec_has_a_header(tmp_path):
 def test_words_of_every_alphabet(tmp_path):
     letters = ["naïve", "город", "東京", "😀", "a\u200bb", "%s", '"']
     settings = TextSettings(tokenizer="whitespace", unknown="single")
-    model = random_model(0, V=8, h=2, settings=settings, words=letters)
+    model = with_meaning(random_model(0, V=8, h=2, settings=settings, words=letters))
     for format in FORMATS:
         save_vectors(model, tmp_path / f"words.{format}", format=format, classes="drop")
         found = models.KeyedVectors.load_word2vec_format(tmp_path / f"words.{format}", **READ[format])
@@ -87,7 +87,7 @@ def test_words_of_every_alphabet(tmp_path):
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_word_with_white_space_is_refused(tmp_path, format, word):
     settings = TextSettings(tokenizer="custom", unknown="single")
-    model = random_model(0, V=4, h=2, settings=settings, words=["a", word, "b"])
+    model = with_meaning(random_model(0, V=4, h=2, settings=settings, words=["a", word, "b"]))
     with pytest.raises(ArgumentError, match=r"white space.*Use the format spacy"):
         save_vectors(model, tmp_path / "words", format=format)
     assert not list(tmp_path.iterdir())
@@ -107,7 +107,7 @@ def test_a_model_may_be_a_path(tmp_path):
 def test_a_write_that_fails_loses_nothing(tmp_path, format):
     save_vectors(SMALL, tmp_path / "words", format=format)
     before = (tmp_path / "words").read_bytes()
-    other = random_model(1, V=30, h=4)
+    other = with_meaning(random_model(1, V=30, h=4))
     with files_up_to(100), pytest.raises(OSError, match="File too large"):
         save_vectors(other, tmp_path / "words", format=format, force=True)
     with files_up_to(100), pytest.raises(OSError, match="File too large"):

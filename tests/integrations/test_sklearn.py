@@ -18,7 +18,17 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from model.worlds import CLASSES, SETTINGS, class_of, counts_of, fit, grammar_text, names, random_model
+from model.worlds import (
+    CLASSES,
+    SETTINGS,
+    class_of,
+    counts_of,
+    fit,
+    grammar_text,
+    names,
+    random_model,
+    with_meaning,
+)  # fmt: skip
 from textlds import TextLDS
 from textlds.errors import ArgumentError, FormatError, MissingExtraError
 from textlds.integrations.sklearn import TextLDSVectorizer, TokenClassifier, TokenEmbedder
@@ -26,7 +36,7 @@ from textlds.model.loading import open_model
 from textlds.vectors.recipes import Recipe
 
 WORDS = names(39)
-SMALL = random_model(0, V=40, h=3)
+SMALL = with_meaning(random_model(0, V=40, h=3))
 DOCUMENTS = ["aaa aab aac", "", "zzz aad", "aae aaf aag aah aai"]
 
 
@@ -224,7 +234,7 @@ def test_a_path_is_read_when_it_is_needed(path, tmp_path):
         late.fit(DOCUMENTS)
     SMALL.save(tmp_path / "later")
     np.testing.assert_array_equal(late.transform(DOCUMENTS), TextLDSVectorizer(SMALL).transform(DOCUMENTS))
-    other = random_model(1, V=40, h=5)
+    other = with_meaning(random_model(1, V=40, h=5))
     other.save(tmp_path / "later", force=True)
     np.testing.assert_array_equal(late.transform(DOCUMENTS), TextLDSVectorizer(other).transform(DOCUMENTS))
     late.set_params(model=str(path))
@@ -261,12 +271,11 @@ def test_data_frames():
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     series = pandas.Series(DOCUMENTS, index=[7, 8, 9, 3])
     frame = TextLDSVectorizer(SMALL).set_output(transform="pandas").fit_transform(series)
-    assert frame.columns.tolist() == ["state0", "state1", "state2"]
+    assert frame.columns.tolist() == ["word_meaning0", "word_meaning1", "word_meaning2"]
     assert frame.index.tolist() == [7, 8, 9, 3]
     columns = make_column_transformer((TextLDSVectorizer(SMALL), "text"), remainder="passthrough")
     both = columns.set_output(transform="polars").fit_transform(polars.DataFrame({"text": DOCUMENTS, "n": range(4)}))
-    assert both.columns == ["textldsvectorizer__state0", "textldsvectorizer__state1", "textldsvectorizer__state2",
-                            "remainder__n"]  # fmt: skip
+    assert both.columns == [*(f"textldsvectorizer__word_meaning{i}" for i in range(3)), "remainder__n"]
     np.testing.assert_allclose(both.to_numpy()[:, :3], frame.to_numpy())
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.worlds import CLASSES, SETTINGS, class_of, counts_of, fit, grammar_text, model_of, random_model
+from model.worlds import (
+    CLASSES,
+    SETTINGS,
+    class_of,
+    counts_of,
+    fit,
+    grammar_text,
+    model_of,
+    random_model,
+    with_meaning,
+)  # fmt: skip
 from oracles.synthetic import random_lds
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, UnknownWordError
@@ -44,7 +54,7 @@ def test_neighbours_of_a_word_are_of_its_class(model, word):
 )
 def test_one_word_in_two_contexts_has_neighbours_of_two_classes(model, context, expected):
     for text in (context, context.split()):
-        found = [class_of(word) for word, _ in model.similar("bank", context=text, n=4)]
+        found = [class_of(word) for word, _ in model.similar("bank", context=text, n=4, kind="use")]
         assert found == [expected] * 4
 
 
@@ -89,7 +99,7 @@ def test_an_unknown_word_without_a_context(model):
 def test_a_context_without_the_word(model):
     with pytest.raises(ArgumentError, match=r"'bank' is not a token of the context. Its tokens are: the dog sees"):
         model.similar("bank", context="the dog sees .")
-    with pytest.raises(ArgumentError, match="is not a token of the context"):
+    with pytest.raises(ArgumentError, match="the context is empty; give a text that holds the word 'bank'"):
         model.similar("bank", context="")
 
 
@@ -104,17 +114,20 @@ def test_only_known_words_are_neighbours_and_never_the_word_itself(model):
 
 def test_neighbours_are_those_of_the_word_part(model):
     words = model.vocabulary.words[: model.vocabulary.n_types]
-    (table,) = model.embed([words], recipe="word, fitted", dtype="float64")
-    cosines = table.vectors @ table.vectors[words.index("dog")]
-    for word, cosine in model.similar("dog", n=5):
-        assert cosine == pytest.approx(cosines[words.index(word)], abs=1e-4)
+    for kind, recipe in (("meaning", "word_meaning"), ("use", "word")):
+        (table,) = model.embed([words], recipe=recipe, dtype="float64")
+        cosines = table.vectors @ table.vectors[words.index("dog")]
+        for word, cosine in model.similar("dog", n=5, kind=kind):
+            assert cosine == pytest.approx(cosines[words.index(word)], abs=1e-4)
 
 
 def test_digits_are_normalised_in_the_question_too():
     words = ["NUM", "aab", "aac", "aad", "aae", "aaf", "aag", "aah"]
     model = random_model(0, words=words, settings=TextSettings(tokenizer="whitespace", unknown="single"))
-    assert model.similar("1984", n=3) == model.similar("NUM", n=3)
-    assert [word for word, _ in model.similar("1984", context="aaa 1984", n=9)].count("NUM") == 0
+    model = with_meaning(model)
+    for kind in ("meaning", "use"):
+        assert model.similar("1984", n=3, kind=kind) == model.similar("NUM", n=3, kind=kind)
+        assert [word for word, _ in model.similar("1984", context="aaa 1984", n=9, kind=kind)].count("NUM") == 0
 
 
 def test_transitions_follow_the_grammar():
@@ -164,6 +177,6 @@ def test_neither_depends_on_the_coordinates_of_the_state():
         assert a.strength == pytest.approx(b.strength, abs=1e-6)
         assert (a.source, a.target) == (b.source, b.target)
     for options in ({}, {"context": "aaa aab aac aad"}):
-        neighbours, others = (model.similar("aab", **options) for model in (here, there))
+        neighbours, others = (model.similar("aab", kind="use", **options) for model in (here, there))
         assert [word for word, _ in neighbours] == [word for word, _ in others]
         np.testing.assert_allclose([c for _, c in neighbours], [c for _, c in others], atol=1e-4)

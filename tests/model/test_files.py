@@ -33,7 +33,7 @@ def bits(model):
     ]
     result += [s.vectors.tobytes() for s in model.embed(TEXTS, dtype="float64")]
     result += [s.values.tobytes() for gains in ("steady", "exact") for s in model.log_likelihood(TEXTS, gains=gains)]
-    return [*result, repr(model.similar("aaa")), repr(model.dynamics()), repr(model.history)]
+    return [*result, repr(model.similar("aaa", kind="use")), repr(model.dynamics()), repr(model.history)]
 
 
 @pytest.fixture

@@ -113,13 +113,32 @@ def test_fewer_dimensions_keep_what_varies_most(fitted):
 
 def test_streams_and_similar_words(model):
     packed = model.quantized("float32")
-    assert [w for w, _ in packed.similar("aaa", context="aab aaa aac", n=3)] == [
-        w for w, _ in model.similar("aaa", context="aab aaa aac", n=3)
-    ]
-    assert len(packed.similar("aaa", n=3)) == 3
+    for kind in ("meaning", "use") if model.lexicon else ("use",):
+        assert [w for w, _ in packed.similar("aaa", context="aab aaa aac", n=3, kind=kind)] == [
+            w for w, _ in model.similar("aaa", context="aab aaa aac", n=3, kind=kind)
+        ]
+        assert [w for w, _ in packed.similar("aaa", n=3, kind=kind)] == [
+            w for w, _ in model.similar("aaa", n=3, kind=kind)
+        ]
     one, other = packed.stream(recipe="state+word+previous_word"), model.stream(recipe="state+word+previous_word")
     for token in ["aaa", "aab", "unheard", "aac"]:
         np.testing.assert_allclose(one.push(token), other.push(token), atol=1e-3)
+
+
+@pytest.mark.parametrize(("precision", "error"), [("int8", 0.05), ("float16", 4e-3), ("float32", 1e-5)])
+def test_meaning_is_packed_too(fitted, tmp_path, precision, error):
+    recipe = "sense+word_meaning+topic"
+    fitted.quantized(precision).save(tmp_path / "packed")
+    packed = textlds.load(tmp_path / "packed")
+    np.testing.assert_allclose(vectors(packed, recipe), vectors(fitted, recipe), atol=error)
+    contexts = [["aaa", "unheard", "aab", "aac"]]
+    inferred = [m.words.infer("unheard", contexts=contexts) for m in (packed, fitted)]
+    np.testing.assert_allclose(*inferred, atol=3 * error)
+    less = fitted.quantized(precision, dimensions=3)
+    assert vectors(less, "sense").shape[1] == 3
+    assert less.words.vectors.shape[1] == len(less.words.infer("unheard", contexts=contexts)) == 3
+    with pytest.raises(ArgumentError, match="no meaning vectors"):
+        random_model(1).quantized()("aaa", recipe="meaning")
 
 
 def test_what_needs_parameters_says_so(model, tmp_path):

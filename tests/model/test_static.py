@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from model.worlds import counts_of, fit, markov_sentence, random_model
+from model.worlds import counts_of, fit, markov_sentence, random_model, with_meaning
 from oracles.synthetic import KINDS
 from textlds.errors import ArgumentError
 from textlds.lds.second_moments import PosteriorMoments
@@ -17,7 +17,7 @@ from textlds.model.textlds import TextLDS
 
 def test_input_vectors_are_the_word_part_of_any_token():
     model = random_model(0)
-    table = word_vectors(model)
+    table = word_vectors(model, "input")
     assert table.words == list(model.vocabulary.words)
     for word, vector in zip(table.words, table.vectors, strict=True):
         (text,) = model.embed([["aaa", word, "aab"]], recipe="word, fitted")
@@ -25,10 +25,11 @@ def test_input_vectors_are_the_word_part_of_any_token():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_cosines_of_input_vectors_are_those_of_similar(kind):
+@pytest.mark.parametrize("vectors", ["meaning", "use"])
+def test_cosines_are_those_of_similar(kind, vectors):
     model = fit(counts_of([markov_sentence(0, 3000, V=20)]), state_size=3, iterations=3, noise=kind)
-    table = word_vectors(model, classes="drop")
-    similar = dict(model.similar(table.words[0], n=100))
+    table = word_vectors(model, vectors, classes="drop")
+    similar = dict(model.similar(table.words[0], n=100, kind=vectors, min_count=0))
     assert len(table) == len(similar) + 1
     for word, vector in list(zip(table.words, table.vectors, strict=True))[1:]:
         assert vector @ table.vectors[0] == pytest.approx(similar[word], abs=1e-5)
@@ -73,7 +74,7 @@ def test_the_two_tables_differ():
 
 
 def test_classes_of_unknown_words():
-    model = random_model(0)
+    model = with_meaning(random_model(0))
     assert word_vectors(model).words[-1] == "<unk>"
     dropped = word_vectors(model, classes="drop")
     assert dropped.words == list(model.vocabulary.words[: model.vocabulary.n_types])

@@ -18,6 +18,9 @@ from textlds.counts.lagcounts import LagCounts
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.lds.steady import steady_state
 from textlds.learn.settings import FitSettings
+from textlds.lexicon.lexicon import Lexicon
+from textlds.lexicon.meaning import Meaning
+from textlds.linalg.sphere import on_sphere
 from textlds.model.textlds import TextLDS
 
 SETTINGS = TextSettings(tokenizer="whitespace", unknown="single")
@@ -46,6 +49,14 @@ def model_of(params, m, *, settings=SETTINGS, words=None):
 def random_model(seed, *, V=9, h=3, kind="full", settings=SETTINGS, words=None, **options):
     """Return a TextLDS with random parameters, V rows including the one of unknown words."""
     return model_of(*random_lds(seed, V=V, h=h, kind=kind, **options), settings=settings, words=words)
+
+
+def with_meaning(model, seed=0):
+    """Return the model with a lexicon of random vectors of length one, those of meaning among them."""
+    rng = np.random.default_rng(seed)
+    V, h = len(model.vocabulary), model.state_size
+    tables = [on_sphere(rng.standard_normal((n, h)).astype(np.float32)) for n in (V, 1024, V, 1024, h)]
+    return model._with(lexicon=Lexicon(*tables[:2], meaning=Meaning(*tables[2:])))
 
 
 def rows_of(model, tokens):

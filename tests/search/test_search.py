@@ -16,7 +16,7 @@ import pytest
 
 from counts.texts import make_text
 from integrations.limits import files_up_to
-from model.worlds import counts_of, fit, grammar_text, random_model
+from model.worlds import counts_of, fit, grammar_text, random_model, with_meaning
 from textlds.corpus.reading import texts
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.tokens.types import TypeTable
@@ -30,7 +30,7 @@ from textlds.errors import (
 )
 from textlds.search import IndexSettings, OccurrenceIndex, building, vectors
 from textlds.search.sampling import NONE, Plan, select
-from textlds.search.senses import TOPIC, SenseSpace, reweighted
+from textlds.search.senses import clusters, silhouette
 from textlds.search.texts import TextReader, TextWriter
 from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.folders import CONFIG, read_json, write_config
@@ -38,7 +38,7 @@ from textlds.storage.folders import CONFIG, read_json, write_config
 faiss = pytest.importorskip("faiss")
 
 WORDS = ["river", "bank", "money", "The", "water", "loan", "sat", "raised", "rates", "fish", "Bank", "on", "of", "the"]
-MODEL = random_model(1, V=len(WORDS) + 1, h=4, words=WORDS, settings=TextSettings(unknown="single"))
+MODEL = with_meaning(random_model(1, V=len(WORDS) + 1, h=4, words=WORDS, settings=TextSettings(unknown="single")))
 
 
 def make_sentences(n, *, seed=0):
@@ -58,39 +58,10 @@ def index(corpus, tmp_path_factory):
     return OccurrenceIndex.build(MODEL, [corpus], tmp_path_factory.mktemp("index") / "index", per_word="all")
 
 
-def slow_senses(model, text):
-    """The vectors of a text's tokens by their definition: the state, and √TOPIC times the topic."""
-    (state,), (word,) = (list(model.embed([text], recipe=f"{part}, fitted")) for part in ("state", "word"))
-    (every,) = model.embed([list(model.vocabulary.words)], recipe="word, fitted")
-    frequencies = model.frequencies
-    mean = sum(f * 1e-3 / (1e-3 + f) * v for f, v in zip(frequencies, every.vectors, strict=True))
-    result = []
-    for t in range(len(state)):
-        topic = np.zeros(model.state_size)
-        for j, token in enumerate(state.tokens):
-            if j != t and abs(j - t) <= 50:
-                f = frequencies[model.vocabulary.id(token)]
-                topic += 1e-3 / (1e-3 + f) * word.vectors[j] - mean
-        length = np.linalg.norm(topic)
-        result.append(np.concatenate([state.vectors[t], np.sqrt(TOPIC) * topic / length if length else topic]))
-    return state.tokens, np.array(result)
-
-
-@pytest.mark.parametrize("text", ["The bank raised rates .", "bank", "", "river " * 40 + "bank " + "loan money " * 60])
-def test_senses_are_as_defined(text):
-    tokens, wanted = slow_senses(MODEL, text)
-    (sense,) = SenseSpace(MODEL).embed([text])
-    assert sense.tokens == tokens
-    np.testing.assert_allclose(sense.vectors, wanted.reshape(sense.vectors.shape), atol=2e-6)
-
-
-def test_reweighting_weighs_the_topic():
-    _, senses = slow_senses(MODEL, "The bank raised rates on the water")
-    a, b = senses[1], senses[4]
-    h = MODEL.state_size
-    for topic in (0.0, 0.5, 2.0):
-        wanted = a[:h] @ b[:h] + topic / TOPIC * (a[h:] @ b[h:])
-        assert reweighted(a, topic) @ reweighted(b, topic) == pytest.approx(wanted, abs=1e-6)
+def senses_of(model, text):
+    """The tokens of a text with the vectors that the index is to hold; tests/vectors/test_meaning.py checks them."""
+    found = model(text, recipe="meaning")
+    return found.tokens, found.vectors
 
 
 @pytest.mark.parametrize("per_word", [None, 1, 3, 1000])
@@ -162,7 +133,7 @@ def everything(model, path):
     """All tokens with their lines and vectors, by brute force."""
     rows = []
     for number, line in enumerate(path.read_text().splitlines(), start=1):
-        tokens, senses = slow_senses(model, line)
+        tokens, senses = senses_of(model, line)
         rows += [(token, number, line, vector) for token, vector in zip(tokens, senses, strict=True)]
     return rows
 
@@ -186,17 +157,15 @@ def test_every_occurrence_is_there_with_its_sentence(index, rows, corpus):
     assert len(index) == sum(any(c.isalpha() for c in token) and token != "NUM" for token, *_ in rows)
 
 
-@pytest.mark.parametrize("topic", [0.0, TOPIC, 3.0])
-def test_the_same_word_is_compared_exactly(index, rows, topic):
+def test_the_same_word_is_compared_exactly(index, rows):
     """Cosines after the (shrunken) mean is taken off, up to a byte a number."""
     context = "The bank raised rates on the loan ."
-    tokens, senses = slow_senses(MODEL, context)
-    scale = np.concatenate([np.ones(4), np.full(4, np.sqrt(topic / TOPIC))])
-    its = [(number, vector * scale) for token, number, _, vector in rows if token.lower() == "bank"]
+    tokens, senses = senses_of(MODEL, context)
+    its = [(number, vector) for token, number, _, vector in rows if token.lower() == "bank"]
     mean = sum(vector for _, vector in its) / (len(its) + 10)
-    asked = senses[tokens.index("bank")] * scale - mean
+    asked = senses[tokens.index("bank")] - mean
     wanted = sorted((-(v - mean) @ asked / np.linalg.norm(v - mean) / np.linalg.norm(asked), n) for n, v in its)
-    found = index.find("bank", context, n=20, topic=topic)
+    found = index.find("bank", context, n=20)
     np.testing.assert_allclose([o.score for o in found], [-score for score, _ in wanted[:20]], atol=0.02)
     assert {o.line for o in found} <= {number for score, number in wanted if -score > -wanted[19][0] - 0.03}
 
@@ -212,13 +181,13 @@ def test_any_word_is_found(rows, corpus, tmp_path, monkeypatch, cells):
     X = np.array([vector for *_, vector in lettered])
     hits = total = 0
     for line in make_sentences(20, seed=9):
-        tokens, senses = slow_senses(MODEL, line)
+        tokens, senses = senses_of(MODEL, line)
         if [token.lower() for token in tokens].count(tokens[0].lower()) > 1:
             continue  # the mean of several would be asked for
         products = X @ senses[0]
         best = np.argsort(-products)[:10]
         found = index.find(tokens[0], line, n=10, match="any")
-        assert found[0].score == pytest.approx(products[best[0]] / (1 + TOPIC), abs=0.03)
+        assert found[0].score == pytest.approx(products[best[0]], abs=0.03)
         wanted = {(lettered[i][1], lettered[i][0]) for i in best}
         hits += len(wanted & {(o.line, o.word) for o in found})
         total += len(wanted)
@@ -252,13 +221,58 @@ def test_senses_are_told_apart(tmp_path):
     kinds = {clause.strip(): clause.split().index("bank") for clause in clauses if clause.split().count("bank") == 1}
     before = {"the", "a", "this", "every", "some", "red", "tall", "quiet", "old", "rapid", "green"}
     noun = {clause: clause.split()[at - 1] in before for clause, at in kinds.items()}
-    index = OccurrenceIndex.build(model, iter(clauses), tmp_path / "i", words=["bank"])
+    index = OccurrenceIndex.build(model, iter(clauses), tmp_path / "i", words=["bank"], recipe="context")
     for context, is_noun in (("the old bank moves .", True), ("the teacher bank often .", False)):
         found = index.find("bank", context, n=10)
         share = np.mean([noun[o.sentence] == is_noun for o in found if o.sentence in noun])
         chance = np.mean([value == is_noun for value in noun.values()])
         assert share > 0.85
         assert chance < 0.7
+
+
+def test_groups_are_found_again():
+    """Three directions with noise, of different sizes, beside what all have in common."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], [60, 30, 12])
+    points = np.eye(8)[labels] + 0.15 * rng.standard_normal((len(labels), 8)) + 3 * np.eye(8)[7]
+    for n in (None, 3):
+        found = clusters(points.astype(np.float32), n, seed=0)
+        assert [len(cluster.members) for cluster in found] == [60, 30, 12]
+        for number, cluster in enumerate(found):
+            assert set(labels[cluster.members]) == {number}
+            assert (np.diff(cluster.scores) <= 0).all()
+            assert cluster.centre.argmax() in (number, 7)
+    (one,) = clusters(rng.standard_normal((100, 50)).astype(np.float32), None, seed=0)
+    assert sorted(one.members) == list(range(100))
+    same = clusters(np.ones((3, 4), np.float32), 2, seed=0)
+    assert sum(len(cluster.members) for cluster in same) == 3
+    cosines = np.array([[1.0, 0.0], [0.5, 0.75]], np.float32)
+    assert silhouette(cosines) == pytest.approx((1 + 0.5) / 2)
+
+
+def test_senses_of_a_word(tmp_path):
+    """ "bank" among words of two topics that never meet."""
+    rng = np.random.default_rng(0)
+    topics = [["river", "water", "fish", "sat"], ["money", "loan", "raised", "rates"]]
+    lines = [[str(w) for w in rng.choice(topics[i % 3 == 0], 8)] for i in range(900)]
+    for line in lines:
+        line.insert(4, "bank")
+    model = fit(counts_of(lines), state_size=2, iterations=1)
+    index = OccurrenceIndex.build(model, iter(lines[:300]), tmp_path / "i")
+    first, second = index.senses("Bank")
+    assert (first.size, second.size) == (200, 100)
+    assert first.share == pytest.approx(2 / 3)
+    for sense, words in ((first, topics[0]), (second, topics[1])):
+        assert set(sense.words[:4]) == set(words)
+        assert len(sense.examples) == 3
+        for occurrence in sense.examples:
+            assert set(occurrence.sentence.split()) - {"bank"} <= set(words)
+    assert [sense.size for sense in index.senses("bank", n=1, examples=0)] == [300]
+    for options in ({"n": 0}, {"examples": -1}):
+        with pytest.raises(ArgumentError):
+            index.senses("bank", **options)
+    with pytest.raises(UnknownWordError, match="Close to it: bank"):
+        index.senses("banks")
 
 
 RAW = [
@@ -300,14 +314,15 @@ def test_records_lists_and_several_files(raw, tmp_path):
 def test_a_stream_and_repeated_sentences(tmp_path):
     index = OccurrenceIndex.build(MODEL, iter(["the bank sat on the river"] * 5 + ["a bank of rates"]), tmp_path / "i")
     found = index.find("bank", "the bank sat", n=5)
-    assert [o.sentence for o in found] == ["the bank sat on the river", "a bank of rates"]
-    assert (found[0].file, found[0].line) == ("the iterable", 1)
+    assert sorted((o.sentence, o.file, o.line) for o in found) == [
+        ("a bank of rates", "the iterable", 6), ("the bank sat on the river", "the iterable", 1),
+    ]  # fmt: skip
     assert index.count("bank") == 6
 
 
 def test_a_tokenizer_of_ones_own(tmp_path):
     settings = TextSettings(tokenizer="custom", unknown="single")
-    model = random_model(1, V=len(WORDS) + 1, h=4, words=WORDS, settings=settings)
+    model = with_meaning(random_model(1, V=len(WORDS) + 1, h=4, words=WORDS, settings=settings))
     lines = ["the|bank|sat. The|bank|raised|rates."]
     with pytest.raises(ArgumentError, match="custom tokenizer"):
         OccurrenceIndex.build(model, iter(lines), tmp_path / "i")
@@ -349,7 +364,7 @@ def test_a_build_that_fails_leaves_what_was_there(corpus, tmp_path):
     before = {path.name: path.read_bytes() for path in (tmp_path / "i").iterdir() if path.is_file()}
     big = "\n".join(make_sentences(3000))
     # the vectors are the largest file: in scratch as float16, at last as bytes
-    for limit in (2_000, 60_000, 330_000):
+    for limit in (2_000, 60_000, 165_000):
         with pytest.raises(OSError), files_up_to(limit):
             OccurrenceIndex.build(MODEL, iter(big.split("\n")), tmp_path / "i", per_word="all", force=True)
     assert os.listdir(tmp_path) == ["i"]
@@ -515,7 +530,7 @@ def test_questions_that_cannot_be_answered(index):
     ):
         index.find("rivers", "the rivers")
     assert index.find("rivers", "the rivers", match="any", n=2)
-    for options in ({"n": 0}, {"match": "all"}, {"topic": -1}, {"topic": float("nan")}):
+    for options in ({"n": 0}, {"match": "all"}):
         with pytest.raises(ArgumentError):
             index.find("river", "the river", **options)
 
@@ -524,6 +539,8 @@ def test_arguments_of_building(corpus, tmp_path):
     for options in ({"words": "some"}, {"words": []}, {"words": [3]}, {"min_count": 0}, {"per_word": 0}):
         with pytest.raises(ArgumentError):
             OccurrenceIndex.build(MODEL, corpus, tmp_path / "i", **options)
+    with pytest.raises(ArgumentError, match=r"no meaning vectors.*recipe='context'"):
+        OccurrenceIndex.build(random_model(1), corpus, tmp_path / "i")
     with pytest.raises(ArgumentError, match="not int"):
         OccurrenceIndex.build(3, corpus, tmp_path / "i")
     with pytest.raises(CorpusError, match="none of the"):

@@ -9,7 +9,7 @@ import json
 import numpy as np
 import pytest
 
-from model.worlds import random_model
+from model.worlds import random_model, with_meaning
 from textlds.errors import ArgumentError, FormatError
 from textlds.model.textlds import TextLDS
 from textlds.vectors.recipes import METHODS, PARTS, RECIPES, WEIGHTINGS, Recipe, check_recipe, resolve_recipe
@@ -21,6 +21,7 @@ def test_named_recipes():
     assert dict(RECIPES) == {
         "context": Recipe(("state",), "equal", "smooth"),
         "features": Recipe(("state", "previous_word", "word", "next_word"), "equal", "smooth"),
+        "meaning": Recipe(("sense",), "equal", "smooth"),
         "paper": Recipe(("state",), "fitted", "smooth"),
     }
     for name, recipe in RECIPES.items():
@@ -147,9 +148,9 @@ def test_names_that_a_recipe_cannot_have(name):
 
 
 def test_a_word_in_context_is_compared_with_texts_of_one_word():
-    model = random_model(2)
+    model = with_meaning(random_model(2))
     words = model.vocabulary.words[: model.vocabulary.n_types]
-    for recipe in ("context", "paper", "context, filter", "state+word", "features"):
+    for recipe in ("context", "paper", "context, filter", "state+word", "features", "meaning", "word_meaning+state"):
         table = np.array([model([word], recipe=recipe).vectors[0] for word in words], np.float64)
         asked = model(TEXT, recipe=recipe).vectors[1].astype(np.float64)
         cosines = table @ asked / np.linalg.norm(table, axis=1) / np.linalg.norm(asked)
@@ -157,5 +158,5 @@ def test_a_word_in_context_is_compared_with_texts_of_one_word():
         assert {word for word, _ in found} == set(words) - {"aab"}
         for word, cosine in found:
             assert cosine == pytest.approx(cosines[words.index(word)], abs=1e-5), recipe
-    with pytest.raises(ArgumentError, match="neither 'state' nor 'word'"):
+    with pytest.raises(ArgumentError, match="no part that a word has by itself"):
         model.similar("aab", context=TEXT, recipe="previous_word")

@@ -5,14 +5,14 @@ import itertools
 import numpy as np
 import pytest
 
-from model.worlds import counts_of, fit, markov_sentence, model_of, names, random_model, rows_of
+from model.worlds import counts_of, fit, markov_sentence, model_of, names, random_model, rows_of, with_meaning
 from oracles import gaussian
 from oracles.synthetic import KINDS, random_lds
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError
 from textlds.inference import windows as windows_module
 from textlds.lds.params import LDSParams
-from textlds.vectors.recipes import PARTS, Recipe
+from textlds.vectors.recipes import MEANING_PARTS, PARTS, Recipe
 
 TEXT = ["aaa", "aab", "zzz", "aac", "aaa", "aaa", "aah", "aad", "aab", "aab"]
 
@@ -78,7 +78,7 @@ def test_nothing_is_left_of_the_first_token_and_right_of_the_last():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_every_part_has_length_one(dtype):
-    found = vectors(random_model(0), [TEXT], parts=PARTS, dtype=dtype)[0]
+    found = vectors(with_meaning(random_model(0)), [TEXT], parts=PARTS, dtype=dtype)[0]
     assert found.shape == (len(TEXT), len(PARTS) * 3)
     assert found.dtype == dtype
     norms = np.linalg.norm(found.reshape(len(TEXT), len(PARTS), 3), axis=2)
@@ -90,7 +90,7 @@ def test_every_part_has_length_one(dtype):
 @pytest.mark.parametrize("parts", list(itertools.permutations(PARTS, 2)))
 @pytest.mark.parametrize("method", ["smooth", "exact"])
 def test_parts_are_side_by_side_in_the_order_named(parts, method):
-    model = random_model(1)
+    model = with_meaning(random_model(1))
     together = vectors(model, [TEXT], parts=parts, method=method)[0]
     alone = [vectors(model, [TEXT], parts=part, method=method)[0] for part in parts]
     np.testing.assert_array_equal(together, np.hstack(alone))
@@ -307,7 +307,7 @@ def test_a_model_whose_noise_drowns_everything_says_nothing():
     """Böhning's noise leaves C = 0 after some iterations; no part may be a division by zero."""
     model = fit(counts_of([markov_sentence(1, 3000, V=20)]), state_size=3, iterations=80, noise="bohning")
     assert not model.params.C.any()
-    for part in PARTS:
+    for part in set(PARTS) - set(MEANING_PARTS):
         assert not vectors(model, [["aaa", "aab", "aac"]], parts=part)[0].any()
     np.testing.assert_allclose(model.log_likelihood(["aaa aab"])[0].values, 0, atol=1e-12)
 

@@ -31,7 +31,7 @@ _PANELS = {
     "Make a model": ("train", "count", "fit", "calibrate"),
     "Use a model": ("embed", "similar", "score", "dynamics", "plot", "export", "pack", "evaluate"),
     "Tag text": ("tagger",),
-    "Search in context": ("index", "find"),
+    "Search in context": ("index", "find", "senses"),
     "Serve a model": ("serve", "explore"),
     "Counts as data": ("merge", "subtract", "prune"),
     "Look around": ("demo", "info", "models"),

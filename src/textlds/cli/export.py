@@ -21,7 +21,7 @@ def export_vectors(
     output: Path,
     *,
     format: Format = "word2vec",
-    vectors: VectorKind = "input",
+    vectors: VectorKind = "meaning",
     classes: ClassRows = "keep",
     language: str = "en",
     force: bool = False,
@@ -33,7 +33,7 @@ def export_vectors(
         path: The model folder.
         output: What to write.
         format: ``"word2vec"``, ``"word2vec-binary"``, ``"glove"`` or ``"spacy"``.
-        vectors: ``"input"`` or ``"output"``: see :mod:`textlds.model.static`.
+        vectors: ``"meaning"``, ``"use"``, ``"input"`` or ``"output"``: see :mod:`textlds.model.static`.
         classes: ``"keep"`` or ``"drop"`` the classes of unknown words.
         language: The code of the language, for spaCy.
         force: Overwrite the output.
@@ -67,9 +67,12 @@ def command(
         ),
     ] = "word2vec",
     vectors: Annotated[
-        Literal["input", "output"],
-        typer.Option(help="input: what a word tells (K W), as similar uses; output: where it is likely (W C)."),
-    ] = "input",
+        Literal["meaning", "use", "input", "output"],
+        typer.Option(
+            help="meaning: what a word is about; use: how it is used; input: what it tells the fitted model (K W); "
+            "output: where it is likely (W C)."
+        ),
+    ] = "meaning",
     words_only: Annotated[
         bool, typer.Option("--words-only", help="Leave out the classes of unknown words: <unk>, <unk:Capital> ...")
     ] = False,

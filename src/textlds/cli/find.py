@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from textlds.cli import options as opt
-from textlds.cli.output import print_json, print_table
+from textlds.cli.output import print_json, print_table, say
 
 if TYPE_CHECKING:
     from textlds.search import Occurrence
 
+_WEAK = 0.3  # score below which an occurrence is hardly more alike than any other
 _REACH = 150  # characters shown on either side of a word
 
 
-def find_occurrences(
-    path: Path, word: str, context: str, *, n: int, match: Literal["same", "any"], topic: float
-) -> list[Occurrence]:
+def find_occurrences(path: Path, word: str, context: str, *, n: int, match: Literal["same", "any"]) -> list[Occurrence]:
     """Return the occurrences in an index that are used most like a word in a context."""
     from textlds.search import OccurrenceIndex
 
-    return OccurrenceIndex.load(path).find(word, context, n=n, match=match, topic=topic)
+    return OccurrenceIndex.load(path).find(word, context, n=n, match=match)
 
 
 def command(
@@ -37,13 +36,10 @@ def command(
     match: Annotated[
         Literal["same", "any"], typer.Option(help="same: occurrences of the same word; any: of whatever word.")
     ] = "same",
-    topic: Annotated[
-        float, typer.Option(min=0, help="How much the topic counts beside the grammar of the place.")
-    ] = 0.5,
     as_json: opt.Json = False,
 ) -> None:
     """List the places where a word is used as it is in a context, most alike first, the word in brackets."""
-    found = find_occurrences(index, word, context, n=n, match=match, topic=topic)
+    found = find_occurrences(index, word, context, n=n, match=match)
     if as_json:
         print_json(
             {"word": word, "context": context, "occurrences": [dataclasses.asdict(occurrence) for occurrence in found]}
@@ -51,11 +47,12 @@ def command(
     else:
         rows = [[f"{o.score:.2f}", f"{o.file}:{o.line}", o.marked(reach=_REACH)] for o in found]
         print_table(["score", "where", "sentence"], rows, right=[0])
+        if found and found[0].score < _WEAK:
+            say(f"All of these are weak: no score reaches {_WEAK}. The corpus may not use the word in this sense.")
 
 
 EXAMPLES = (
     "textlds find index --word bank --context 'He sat on the bank of the river.'",
     ("textlds find index -w bank -c 'The bank raised rates.' -n 3 --json", "for machines"),
     ("textlds find index -w bank -c 'The bank raised rates.' --match any", "whatever is used so"),
-    ("textlds find index -w run -c 'They run the shop.' --topic 0", "by grammar alone"),
 )

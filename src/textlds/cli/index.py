@@ -43,7 +43,7 @@ def command(
             help="content: without the 100 most frequent ones; or those of a file, one per line.",
         ),
     ] = "all",
-    recipe: opt.Recipe = "paper",
+    recipe: opt.Recipe = "meaning",
     threads: opt.Threads = None,
     resume: opt.Resume = False,
     force: opt.Force = False,
@@ -73,5 +73,6 @@ def command(
 EXAMPLES = (
     "textlds index model corpus.txt -o index",
     ("textlds index model *.txt.gz -o index --per-word 200 --min-count 5", "a smaller one"),
+    ("textlds index model corpus.txt -o index --recipe context", "senses by how words are used, not what about"),
     ("textlds index model corpus.txt -o index --words terms.txt --per-word all", "some words, every occurrence"),
 )

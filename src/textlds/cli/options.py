@@ -30,8 +30,8 @@ Recipe = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="What a vector is made of: context, features (for classifiers), paper, a name stored with the model, or "
-        "spelled out, such as 'state+word, fitted, filter'.",
+        help="What a vector is made of: context, features (for classifiers), meaning, paper, a name stored "
+        "with the model, or spelled out, such as 'state+word, fitted, filter'.",
     ),
 ]
 Model = Annotated[

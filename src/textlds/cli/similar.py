@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -25,17 +25,23 @@ def command(
         str | None, typer.Option("--context", "-c", help="A text that holds the word: its neighbours as used there.")
     ] = None,
     n: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 10,
-    recipe: opt.Recipe = "context",
+    kind: Annotated[
+        Literal["meaning", "use"], typer.Option(help="meaning: about the same things; use: used in the same way.")
+    ] = "meaning",
     min_count: opt.MinCount = None,
+    recipe: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of the vector in context: that of the kind by default.")
+    ] = None,
     as_json: opt.Json = False,
 ) -> None:
     """List the words most similar to a word, with their cosines."""
-    found = similar_words(model, word, context=context, n=n, recipe=recipe, min_count=min_count)
+    found = similar_words(model, word, context=context, n=n, kind=kind, min_count=min_count, recipe=recipe)
     if as_json:
         print_json(
             {
                 "word": word,
                 "context": context,
+                "kind": kind,
                 "similar": [{"word": other, "cosine": cosine} for other, cosine in found],
             }
         )
@@ -46,4 +52,5 @@ def command(
 EXAMPLES = (
     "textlds similar model bank",
     "textlds similar model bank --context 'He sat on the bank of the river.'",
+    ("textlds similar model bank --kind use", "words that could replace it"),
 )

@@ -76,7 +76,7 @@ class Columns:
             elif self.pooling == "none":
                 yield text.tokens, list(text.vectors)
             else:
-                yield [], pooled(text.vectors, self.pooling)
+                yield [], pooled(text, self.pooling, self.model.token_weights)
 
     def types(self, pa: Any, *, tokens: bool) -> list[Any]:
         """Return the Arrow types of the columns."""
@@ -90,7 +90,7 @@ class Columns:
         rows = np.zeros((len(found), self.dimensions), self.dtype)
         for row, text in zip(rows, found, strict=True):
             if text is not None and self.pooling != "none":
-                row[:] = pooled(text.vectors, self.pooling)
+                row[:] = pooled(text, self.pooling, self.model.token_weights)
         return rows
 
     def arrays(self, pa: Any, texts: Iterable[Any], *, tokens: bool) -> list[Any]:

@@ -29,12 +29,12 @@ FORMATS: tuple[FileFormat, ...] = get_args(FileFormat)
 _ROWS = 1000  # written between two looks at the progress
 
 
-def keyed_vectors(model: ModelLike, *, vectors: VectorKind = "input", classes: ClassRows = "keep") -> KeyedVectors:
+def keyed_vectors(model: ModelLike, *, vectors: VectorKind = "meaning", classes: ClassRows = "keep") -> KeyedVectors:
     """Return the word vectors of a model as gensim's ``KeyedVectors``.
 
     Args:
         model: A model or the path of its folder.
-        vectors: ``"input"`` or ``"output"``: see :mod:`textlds.model.static`.
+        vectors: ``"meaning"``, ``"use"``, ``"input"`` or ``"output"``: see :mod:`textlds.model.static`.
         classes: ``"keep"`` or ``"drop"`` the classes of unknown words, which stand under their names, ``<unk>`` ...
     """
     try:
@@ -52,7 +52,7 @@ def save_vectors(
     path: str | os.PathLike[str],
     *,
     format: FileFormat = "word2vec",
-    vectors: VectorKind = "input",
+    vectors: VectorKind = "meaning",
     classes: ClassRows = "keep",
     force: bool = False,
     progress: ProgressOption = False,

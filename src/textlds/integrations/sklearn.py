@@ -65,11 +65,12 @@ class _ModelTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
 
 
 class TextLDSVectorizer(_ModelTransformer):
-    """Documents to vectors: those of a document's tokens in context, pooled.
+    """Documents to vectors: those of a document's tokens, pooled. By default, what its words are about.
 
     Args:
         model: A model or the path of its folder.
-        pooling: ``"mean"``, ``"max"`` or ``"sum"`` over the tokens, dimension by dimension.
+        pooling: ``"weighted"``: a mean in which rare words count more; ``"mean"``, ``"max"`` or ``"sum"`` over the
+            tokens, dimension by dimension.
         recipe: As for :meth:`~textlds.TextLDS.embed`.
         threads: How many; all cores by default.
     """
@@ -78,8 +79,8 @@ class TextLDSVectorizer(_ModelTransformer):
         self,
         model: ModelLike,
         *,
-        pooling: Pooling = "mean",
-        recipe: RecipeLike = "context",
+        pooling: Pooling = "weighted",
+        recipe: RecipeLike = "word_meaning",
         threads: int | None = None,
     ) -> None:
         self.model = model

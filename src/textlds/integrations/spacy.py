@@ -217,10 +217,10 @@ def _set_hooks(doc: Doc, vectors: Array) -> None:
         return np.where((places[found] == wanted)[:, None], vectors[found], np.float32(0))
 
     def vector(what: Doc | Span | Token) -> Array:
-        from textlds.vectors.pooling import pooled
+        from textlds.vectors.pooling import mean_vector
 
         own = rows([what] if isinstance(what, Token) else what)
-        return pooled(own[own.any(axis=1)], "mean")  # without white space
+        return mean_vector(own[own.any(axis=1)])  # without white space
 
     def has_vector(what: Doc | Span | Token) -> bool:
         return bool(vector(what).any())
@@ -323,7 +323,7 @@ def save_vectors(
     model: ModelLike,
     path: str | os.PathLike[str],
     *,
-    vectors: VectorKind = "input",
+    vectors: VectorKind = "meaning",
     classes: ClassRows = "keep",
     language: str = "en",
     force: bool = False,
@@ -336,7 +336,7 @@ def save_vectors(
     Args:
         model: A model or the path of its folder.
         path: The folder.
-        vectors: ``"input"`` or ``"output"``: see :mod:`textlds.model.static`.
+        vectors: ``"meaning"``, ``"use"``, ``"input"`` or ``"output"``: see :mod:`textlds.model.static`.
         classes: ``"keep"`` or ``"drop"`` the classes of unknown words, which stand under their names, ``<unk>`` ...
         language: The code of the language; spaCy lets no other one use the vectors.
         force: Overwrite a folder that textlds wrote.

@@ -67,13 +67,12 @@ class Checkpoint:
 
     def save_lexicon(self, lexicon: Lexicon) -> None:
         """Keep what words are like by themselves."""
-        arrays = {"profiles": lexicon.profiles, "spelling": lexicon.spelling}
-        self._parts.keep(LEXICON, lambda path: write_arrays(path, arrays))
+        self._parts.keep(LEXICON, lambda path: write_arrays(path, lexicon.arrays()))
 
     def load_lexicon(self) -> Lexicon | None:
         """Return the lexicon if it was finished."""
         arrays = self._arrays(LEXICON)
-        return None if arrays is None else Lexicon(arrays["profiles"], arrays["spelling"])
+        return None if arrays is None else Lexicon.from_arrays(arrays)
 
     def save_step(self, step: SavedStep) -> None:
         """Replace the last step."""

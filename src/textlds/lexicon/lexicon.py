@@ -1,12 +1,16 @@
-"""What words are like by themselves: profiles of the known ones, and how to tell those of others by their spelling."""
+"""What words are like by themselves: how the known ones are used, what they are about, and the same of others."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from textlds.counts.lagcounts import LagCounts
+from textlds.lexicon.meaning import Meaning, make_meaning, steps
 from textlds.lexicon.profiles import PRODUCTS, word_profiles
 from textlds.lexicon.spelling import STEPS, fit_spelling
 from textlds.linalg.sparse import SparseMatrix
@@ -21,22 +25,37 @@ class Lexicon:
     Attributes:
         profiles: l₀, (V, h): what occurs beside each word of the vocabulary, rows of length one.
         spelling: G, (B, h): the same for any word, from the features of its spelling.
+        meaning: What words are about, in h numbers each; None for a lexicon that was made before there was any.
     """
 
     profiles: Tall
     spelling: Tall
+    meaning: Meaning | None = field(default=None, kw_only=True)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays by name."""
+        meaning = {} if self.meaning is None else vars(self.meaning)
+        own = {name: array for name, array in vars(self).items() if name != "meaning"}
+        return own | {f"meaning.{name}": array for name, array in meaning.items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Make a lexicon of what :meth:`arrays` returned; other arrays are passed over."""
+        own = {name.removeprefix("meaning."): np.array(a) for name, a in arrays.items() if name.startswith("meaning.")}
+        others = {f.name: np.array(arrays[f.name]) for f in fields(cls) if f.name != "meaning"}
+        return cls(**others, meaning=Meaning(**own) if own else None)
 
 
 def make_lexicon(
     counts: LagCounts, neighbours: SparseMatrix, size: int, *, seed: int, threads: int, progress: Progress
 ) -> Lexicon:
-    """Make the lexicon from counts, with a bar that shows how far it is.
+    """Make the lexicon from counts, with bars that show how far it is.
 
     Args:
         counts: The words, and how often they occur.
         neighbours: N_1.
         size: h.
-        seed: For the profiles.
+        seed: Of the panels to start from.
         threads: How many; the result is the same.
         progress: Where to show it.
     """
@@ -47,4 +66,9 @@ def make_lexicon(
         spelling = fit_spelling(
             counts.vocabulary.words[:known], counts.unigrams[:known], profiles, threads=threads, on_step=task.advance
         )
-    return Lexicon(profiles, spelling)
+    with progress.task("Meaning", steps(size), "steps") as task:
+        rng = np.random.default_rng([seed, 5])
+        meaning = make_meaning(
+            counts.lags, counts.unigrams, counts.vocabulary, size, rng=rng, threads=threads, on_step=task.advance
+        )
+    return Lexicon(profiles, spelling, meaning=meaning)

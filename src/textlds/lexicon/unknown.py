@@ -59,37 +59,6 @@ class Speller:
     centre: Vector
     shift: Vector | None
 
-    def read(
-        self, window: Sequence[EncodedText], ids: NDArray[np.int32], offsets: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int32], list[str]]:
-        """Give numbers of their own to the unknown words of texts.
-
-        Args:
-            window: Texts.
-            ids: The rows of all of them, one after the other.
-            offsets: Where each text begins.
-
-        Returns:
-            The rows with the new numbers, and the new words in the order of these.
-        """
-        known, size = self.vocabulary.n_types, len(self.vocabulary)
-        places = np.flatnonzero(ids >= known)
-        if len(places) == 0:
-            return ids, []
-        classes = set(self.vocabulary.words[known:])
-        numbers: dict[str, int] = {}
-        ids = ids.copy()
-        owners = np.searchsorted(offsets, places, side="right") - 1
-        for place, owner, offset in zip(places.tolist(), owners.tolist(), offsets[owners].tolist(), strict=True):
-            text = window[owner]
-            token = place - offset
-            if len(text.positions) != len(text.ids):
-                token = int(np.searchsorted(text.positions, token))
-            word = text.tokens[token]
-            if word not in classes:  # a class that is named in the text is meant
-                ids[place] = size + numbers.setdefault(word, len(numbers))
-        return ids, list(numbers)
-
     def vectors(self, words: Sequence[str], dtype: np.dtype[Any]) -> UnknownWords:
         """Return the vectors of words."""
         found = spelt(words, self.spelling, self.vocabulary)
@@ -99,6 +68,39 @@ class Speller:
         """Return the gains of words from their vectors l(w), (n, h)."""
         found: Array = (words - self.centre) @ self.carry
         return found if self.shift is None else on_sphere(found) - self.shift
+
+
+def number_unknown(
+    vocabulary: Vocabulary, window: Sequence[EncodedText], ids: NDArray[np.int32], offsets: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], list[str]]:
+    """Give numbers of their own to the unknown words of texts.
+
+    Args:
+        vocabulary: The known words.
+        window: Texts.
+        ids: The rows of all of them, one after the other.
+        offsets: Where each text begins.
+
+    Returns:
+        The rows with the new numbers, and the new words in the order of these.
+    """
+    known, size = vocabulary.n_types, len(vocabulary)
+    places = np.flatnonzero(ids >= known)
+    if len(places) == 0:
+        return ids, []
+    classes = set(vocabulary.words[known:])
+    numbers: dict[str, int] = {}
+    ids = ids.copy()
+    owners = np.searchsorted(offsets, places, side="right") - 1
+    for place, owner, offset in zip(places.tolist(), owners.tolist(), offsets[owners].tolist(), strict=True):
+        text = window[owner]
+        token = place - offset
+        if len(text.positions) != len(text.ids):
+            token = int(np.searchsorted(text.positions, token))
+        word = text.tokens[token]
+        if word not in classes:  # a class that is named in the text is meant
+            ids[place] = size + numbers.setdefault(word, len(numbers))
+    return ids, list(numbers)
 
 
 def spelt(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from textlds.corpus.vocabulary import Vocabulary
-from textlds.errors import ArgumentError, UnknownWordError
+from textlds.errors import ArgumentError
 from textlds.linalg.types import Array, Matrix, Vector
 from textlds.vectors.space import TokenVectors
 
@@ -33,18 +32,6 @@ class Transition:
     target: list[str]
 
 
-def require_known(vocabulary: Vocabulary, word: str) -> None:
-    """Raise UnknownWordError, with the words it may have been meant for, unless the vocabulary holds the word."""
-    if word in vocabulary:
-        return
-    close = difflib.get_close_matches(word, vocabulary.words[: vocabulary.n_types], n=3, cutoff=0.75)
-    hint = f" Close to it: {', '.join(close)}." if close else ""
-    raise UnknownWordError(
-        f"the word {word!r} is not among the {vocabulary.n_types:,} words of the vocabulary.{hint} "
-        f"Give a context to see what the model makes of it there."
-    )
-
-
 def common_rows(occurrences: Vector, vocabulary: Vocabulary, least: float | None, *, usual: float) -> Index:
     """Return the rows of the words that occur often enough to be judged, unknown classes left out.
 
@@ -64,22 +51,19 @@ def common_rows(occurrences: Vector, vocabulary: Vocabulary, least: float | None
     return rows
 
 
-def nearest(
-    vector: Array, vectors: Array, vocabulary: Vocabulary, n: int, *, without: str, common: Index
-) -> list[tuple[str, float]]:
-    """Return the n words among the common rows whose unit vectors have the largest cosine with ``vector``."""
-    cosines = vectors[common] @ (vector / max(float(np.linalg.norm(vector)), 1e-30))
-    own = vocabulary.id(without)
-    order = np.argsort(-cosines, kind="stable")[: n + 1]
-    return [(vocabulary.words[common[i]], float(cosines[i])) for i in order if common[i] != own][:n]
-
-
 def word_in_context(text: TokenVectors, word: str) -> Array:
-    """Return the mean of a word's vectors in a text, (d,)."""
-    places = [i for i, token in enumerate(text.tokens) if token == word]
+    """Return the mean of a word's vectors in a text, in whatever case it is spelled there, (d,)."""
+    return mean_at(text, [i for i, token in enumerate(text.tokens) if token.casefold() == word.casefold()], word)
+
+
+def mean_at(text: TokenVectors, places: list[int], word: str) -> Array:
+    """Return the mean of the vectors of a word at its places in a text, (d,); an error where there is none."""
+    if not len(text):
+        raise ArgumentError(f"the context is empty; give a text that holds the word {word!r}.")
     if not places:
+        several = " It is several words: give one word." if len(word.split()) > 1 else ""
         raise ArgumentError(
-            f"the word {word!r} is not a token of the context. Its tokens are: {' '.join(text.tokens[:30])}"
+            f"the word {word!r} is not a token of the context.{several} Its tokens are: {' '.join(text.tokens[:30])}"
         )
     mean: Array = text.vectors[places].mean(axis=0)
     return mean

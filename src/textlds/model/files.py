@@ -49,7 +49,7 @@ def write_model(
         "Q": params.Q,
         "frequencies": frequencies,
         **vars(moments),
-        **({} if lexicon is None else vars(lexicon)),
+        **({} if lexicon is None else lexicon.arrays()),
         **{f"noise.{name}": array for name, array in params.noise.arrays().items()},
     }
     observed = isinstance(lexicon, ObservedLexicon)
@@ -128,9 +128,7 @@ def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _lexicon(arrays: Mapping[str, Array]) -> Lexicon | None:
     if "profiles" not in arrays:
         return None
-    if "centre" not in arrays:
-        return Lexicon(arrays["profiles"], arrays["spelling"])
-    return ObservedLexicon(arrays["profiles"], arrays["spelling"], arrays["centre"], arrays["whitening"])
+    return (ObservedLexicon if "centre" in arrays else Lexicon).from_arrays(arrays)
 
 
 def read_history(folder: Path) -> History:
@@ -168,6 +166,9 @@ def _check_arrays(path: Path, arrays: Mapping[str, Array], noise: str, h: int, s
     if "profiles" in arrays:  # a model made of parameters alone has no lexicon
         buckets = arrays["spelling"].shape[0] if "spelling" in arrays else 0
         expected |= {"profiles": ((size, h), "float32"), "spelling": ((buckets, h), "float32")}
+        if any(name.startswith("meaning.") for name in arrays):  # one made before has none
+            shapes = {"vectors": (size, h), "spelling": (buckets, h), "contexts": (h, h)}
+            expected |= {f"meaning.{name}": (shape, "float32") for name, shape in shapes.items()}
     if observed:  # C is that of the observations, of which there are as many as numbers in the state
         expected |= {"C": ((h, h), "float64"), "centre": ((h,), "float64"), "whitening": ((h, h), "float64")}
     if set(arrays) != set(expected):

@@ -33,9 +33,10 @@ from textlds.model.textlds import TextLDS
 from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.folders import new_folder, read_config, read_json, write_config, write_json
 from textlds.vectors.recipes import RECIPES, Recipe, Weighting, own_recipes
-from textlds.vectors.stored import CARRY, SMALL, StoredSpace, StoredTables, reduced
+from textlds.vectors.stored import CARRY, CONTEXTS, SMALL, StoredSpace, StoredTables, reduced, reduced_meaning
 
 ARRAYS, VOCABULARY, HISTORY = "packed.safetensors", "vocabulary.json", "history.json"
+_TABLES = ("words", "gains", "spelling", "meaning", "meaning_spelling")
 _ABSENT = (
     "a packed model holds what vectors with equal weighting need, and no parameters. Load the model it was packed from "
     "for this."
@@ -45,8 +46,8 @@ _ABSENT = (
 class PackedSpaces:
     """The one weighting of a packed model, by floating-point type."""
 
-    def __init__(self, tables: StoredTables, vocabulary: Vocabulary) -> None:
-        self._tables, self._vocabulary = tables, vocabulary
+    def __init__(self, tables: StoredTables, vocabulary: Vocabulary, frequencies: Vector) -> None:
+        self._tables, self._vocabulary, self._frequencies = tables, vocabulary, frequencies
         self._spaces: dict[str, StoredSpace] = {}
 
     def space(self, dtype: str, weighting: Weighting = "equal") -> StoredSpace:
@@ -56,7 +57,7 @@ class PackedSpaces:
         if dtype not in self._spaces:
             if dtype not in ("float32", "float64"):
                 raise ArgumentError(f"dtype={dtype!r} is not one of 'float32', 'float64'.")
-            self._spaces[dtype] = self._tables.space(self._vocabulary, dtype)
+            self._spaces[dtype] = self._tables.space(self._vocabulary, self._frequencies, dtype)
         return self._spaces[dtype]
 
     def engine(self, dtype: str, weighting: Weighting = "fitted") -> Engine:
@@ -94,7 +95,7 @@ class PackedModel(TextLDS):
         self.history = history or History()
         self.lexicon = self.language = None
         self.encoder = Encoder(vocabulary, tokenizer=tokenizer)
-        self.spaces = PackedSpaces(tables, vocabulary)  # type: ignore[assignment]  # offers what is used of the other
+        self.spaces = PackedSpaces(tables, vocabulary, frequencies)  # type: ignore[assignment]  # offers what is used of the other
         self._own_recipes = dict(recipes or {})
 
     def __repr__(self) -> str:
@@ -121,7 +122,7 @@ class PackedModel(TextLDS):
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the model to a folder, whole or not at all."""
         arrays: dict[str, Array] = {**self.tables.small, "frequencies": self.frequencies.astype(np.float32)}
-        for name in ("words", "gains", "spelling"):
+        for name in _TABLES:
             table: RowTable | None = getattr(self.tables, name)
             arrays |= {} if table is None else table.arrays(name)
         recipes = {name: str(recipe) for name, recipe in self._own_recipes.items()}
@@ -160,9 +161,11 @@ def pack(
         )
     space = model.spaces.space("float64", "equal")
     rows = _kept(model.vocabulary, vocab_size)
+    meaning = None if model.lexicon is None else model.lexicon.meaning
     if dimensions is not None and dimensions < model.state_size:
         space = reduced(space, model.frequencies, dimensions)
-    tables = StoredTables.of(space, model.frequencies, rows, precision=precision)
+        meaning = None if meaning is None else reduced_meaning(meaning, model.frequencies, dimensions)
+    tables = StoredTables.of(space, meaning, rows, precision=precision)
     words = tuple(model.vocabulary.words[row] for row in rows.tolist())
     n_types = len(rows) - (len(model.vocabulary) - model.vocabulary.n_types)
     frequencies = model.frequencies[rows] / model.frequencies[rows].sum()
@@ -210,11 +213,9 @@ def read_packed(
         raise FormatError(f"{folder / 'config.json'} is not that of a packed model: {error}") from error
     arrays = read_arrays(folder / ARRAYS)
     _check(folder / ARRAYS, arrays, precision, lexicon, (len(vocabulary), d, h))
-    tables = {
-        name: RowTable(arrays[name], arrays.get(f"{name}.scale")) if name in arrays else None
-        for name in ("words", "gains", "spelling")
-    }
-    small = {name: np.array(arrays[name]) for name in (*SMALL, *(CARRY if lexicon else ())) if name in arrays}
+    tables = {name: RowTable(arrays[name], arrays.get(f"{name}.scale")) if name in arrays else None for name in _TABLES}
+    own = (*SMALL, *(CARRY if lexicon else ()), CONTEXTS)
+    small = {name: np.array(arrays[name]) for name in own if name in arrays}
     return PackedModel(
         StoredTables(small, **tables),  # type: ignore[arg-type]  # words are always there: _check
         vocabulary, np.array(arrays["frequencies"], np.float64), facts,
@@ -243,6 +244,9 @@ def _check(path: Path, arrays: Mapping[str, Array], precision: Any, lexicon: boo
             raise FormatError(f"{path}: spelling has {buckets} rows, which is not a power of two.")
     else:
         expected["gains"] = ((V, h), precision)
+    if CONTEXTS in arrays:  # one made before has no meaning
+        expected |= {"meaning": ((V, d), precision), "meaning_spelling": ((buckets, d), precision)}
+        expected[CONTEXTS] = ((d, d), "float32")
     if precision == "int8":
         scaled = [name for name, (_, dtype) in expected.items() if dtype == "int8"]
         expected |= {f"{name}.scale": (expected[name][0][:1], "float32") for name in scaled}

@@ -1,7 +1,10 @@
-"""One vector per word: the two tables that a model holds, for tools that know no context.
+"""One vector per word, for tools that know no context.
+
+    meaning  what the word is about: those of ``model.words``
+    use      how the word is used: those of ``model.words.use``
 
     input    k(w), column w of K W: what the word tells about the state. Whitened and of length one, as the part
-             ``"word"`` with fitted weighting; cosines are those of ``model.similar``.
+             ``"word"`` with fitted weighting.
     output   row w of W C: how likely a state makes the word. In the coordinates of the part
              ``"left_context"`` with fitted weighting, so that the product with a token's ``"left_context"`` vector
              ranks the words expected at its place:
@@ -23,7 +26,7 @@ from textlds.errors import check_choice
 from textlds.linalg.elementwise import inverse_or_zero
 from textlds.model.textlds import TextLDS
 
-VectorKind = Literal["input", "output"]
+VectorKind = Literal["meaning", "use", "input", "output"]
 ClassRows = Literal["keep", "drop"]
 KINDS: tuple[VectorKind, ...] = get_args(VectorKind)
 
@@ -44,23 +47,29 @@ class WordVectors:
         return len(self.words)
 
 
-def word_vectors(model: TextLDS, kind: VectorKind = "input", *, classes: ClassRows = "keep") -> WordVectors:
-    """Return the input or output vectors of all words. O(V h²).
+def word_vectors(model: TextLDS, kind: VectorKind = "meaning", *, classes: ClassRows = "keep") -> WordVectors:
+    """Return one vector for each word. O(V h²).
 
     A word that the model knows nothing of (a frequency of zero, after counts were subtracted) has no vector.
 
     Args:
         model: A fitted model.
-        kind: ``"input"`` or ``"output"``.
+        kind: ``"meaning"``, ``"use"``, ``"input"`` or ``"output"``.
         classes: ``"keep"`` or ``"drop"`` the classes of unknown words.
     """
     for name, value, options in (("vectors", kind, KINDS), ("classes", classes, get_args(ClassRows))):
         check_choice(name, value, options)
-    vectors = model.spaces.space("float32").words if kind == "input" else _output(model)
+    vectors = _output(model) if kind == "output" else _words(model, kind)
     rows = np.flatnonzero(vectors.any(axis=1))
     if classes == "drop":
         rows = rows[rows < model.vocabulary.n_types]
     return WordVectors([model.vocabulary.words[row] for row in rows], vectors[rows])
+
+
+def _words(model: TextLDS, kind: VectorKind) -> NDArray[Any]:
+    if kind == "meaning":
+        return model.spaces.space("float32", "equal").meaning.words
+    return model.spaces.space("float32", "equal" if kind == "use" else "fitted").words
 
 
 def _output(model: TextLDS) -> NDArray[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
@@ -29,22 +30,16 @@ from textlds.lds.second_moments import PosteriorMoments
 from textlds.learn.history import History
 from textlds.learn.settings import Observations
 from textlds.lexicon.lexicon import Lexicon
+from textlds.lexicon.meaning import word_weights
 from textlds.lexicon.observed import ObservedLexicon
 from textlds.linalg.quantized import Precision
 from textlds.linalg.threads import check_threads
 from textlds.linalg.types import Array, Matrix, Vector
-from textlds.model.exploring import (
-    Index,
-    Transition,
-    common_rows,
-    nearest,
-    require_known,
-    transitions,
-    word_in_context,
-)
+from textlds.model.exploring import Index, Transition, common_rows, transitions
 from textlds.model.files import is_packed, read_model, write_model
 from textlds.model.installed import find_model
 from textlds.model.lazy import LazyResults
+from textlds.model.words import WordKind, Words, similar_words
 from textlds.progress import ProgressOption, resolve
 from textlds.vectors.pooling import Pooling, check_pooling, pooled_texts
 from textlds.vectors.recipes import RECIPES, Recipe, RecipeLike, own_recipes, resolve_recipe
@@ -179,13 +174,19 @@ class TextLDS:
         Args:
             texts: As for :meth:`embed`.
             recipe: As for :meth:`embed`.
-            pooling: ``"mean"``, ``"max"`` or ``"sum"`` over the tokens, dimension by dimension.
+            pooling: ``"mean"``, ``"max"`` or ``"sum"`` over the tokens, dimension by dimension; ``"weighted"``: a
+                mean in which rare words count more.
             dtype: Of the vectors and of the computation.
             threads: How many; all cores by default.
         """
         check_pooling(pooling)
         found = self.embed(texts, recipe=recipe, dtype=dtype, threads=threads)
-        return pooled_texts(found, pooling, dimensions=self.dimensions(recipe), dtype=dtype)
+        return pooled_texts(found, pooling, self.token_weights, dimensions=self.dimensions(recipe), dtype=dtype)
+
+    def token_weights(self, tokens: Sequence[str]) -> Array:
+        """Return what tokens count for what a passage is about, (n,): 1e-3 / (1e-3 + their frequency)."""
+        weights: Array = word_weights(self.frequencies)[self.vocabulary.ids(tokens)]
+        return weights
 
     @property
     def recipes(self) -> Mapping[str, Recipe]:
@@ -326,37 +327,33 @@ class TextLDS:
         method: Literal["smooth", "exact"] = "smooth" if gains == "steady" else "exact"
         return sequence_posterior(self.spaces.engine("float64"), self.encoder.encode(text), method)
 
+    @cached_property
+    def words(self) -> Words:
+        """The known words with a vector each: a mapping, with neighbours and similarities."""
+        return Words(self)
+
     def similar(
         self,
         word: str,
         *,
         context: Text | None = None,
         n: int = 10,
-        recipe: RecipeLike = "context",
+        kind: WordKind = "meaning",
         min_count: int | None = None,
+        recipe: RecipeLike | None = None,
     ) -> list[tuple[str, float]]:
         """Return the n words most similar to a word, with their cosines.
 
         Args:
-            word: A word of the vocabulary; with a context, any word that occurs in it.
-            context: A text that holds the word: the words nearest to the word *as it is used there*, each as a text
-                of one word.
+            word: A known word; with a context, any word that occurs in it.
+            context: A text that holds the word: the words that fit *there*.
             n: How many.
-            recipe: Of the vectors in context. Without a context, words are compared by their static vectors (the
-                "input" vectors of :mod:`textlds.model.static`).
+            kind: ``"meaning"``: words about the same things; ``"use"``: words that are used in the same way.
             min_count: Leave out words that occur less often; by default 20 times, fewer in a small corpus.
+            recipe: Of the vector in context, which is compared with those of words as texts of one word. By default the
+                sum of the word's meaning and of its topic or, for ``kind="use"``, ``"context"``.
         """
-        if n < 1:
-            raise ArgumentError(f"n={n} must be at least 1.")
-        chosen = self.recipe(recipe)
-        common = self._common(min_count, usual=20)
-        if context is None:
-            require_known(self.vocabulary, word)
-            words = self.spaces.space("float32").words
-            return nearest(words[self.vocabulary.id(word)], words, self.vocabulary, n, without=word, common=common)
-        vector = word_in_context(self(context, recipe=chosen), word)
-        words = self.spaces.space("float32", chosen.weighting).alone(chosen)
-        return nearest(vector, words, self.vocabulary, n, without=word, common=common)
+        return similar_words(self, word, context, n=n, kind=kind, min_count=min_count, recipe=recipe)
 
     def dynamics(self, n: int = 6, *, words: int = 9, min_count: int | None = None) -> list[Transition]:
         """Return the n strongest transitions of the state, as the words likely before and after (the paper's Table 1).

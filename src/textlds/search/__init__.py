@@ -4,7 +4,7 @@
     for found in index.find("bank", "He sat on the bank of the river."):
         print(found.score, found.marked())
 
-senses      the vector of an occurrence
+senses      groups of occurrences that are used alike
 sampling    which occurrences of which words are kept
 texts       the texts they stand in, compressed
 vectors     the vectors, in a file of faiss
@@ -13,6 +13,6 @@ index       questions
 """
 
 from textlds.corpus.settings import IndexSettings
-from textlds.search.index import Occurrence, OccurrenceIndex
+from textlds.search.index import Occurrence, OccurrenceIndex, Sense
 
-__all__ = ["IndexSettings", "Occurrence", "OccurrenceIndex"]
+__all__ = ["IndexSettings", "Occurrence", "OccurrenceIndex", "Sense"]

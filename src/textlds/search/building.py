@@ -28,7 +28,6 @@ from textlds.errors import ArgumentError, CorpusError
 from textlds.model.textlds import TextLDS
 from textlds.progress import Progress
 from textlds.search.sampling import NONE, Plan, Selection, select
-from textlds.search.senses import SenseSpace
 from textlds.search.texts import Place, Spool, TextWriter, mapped
 from textlds.search.vectors import write_vectors
 from textlds.storage.arrays import read_arrays, write_arrays
@@ -74,8 +73,8 @@ def build(
         )
     shutil.copyfile(embedded / OCCURRENCES, folder / OCCURRENCES)
     write_arrays(folder / TEXTS, {"blocks": mapped(embedded / _KEPT)})
-    space = SenseSpace(model, recipe=plan.recipe)
-    vectors = np.memmap(embedded / _VECTORS, np.float16, "r", shape=(len(selection), space.dimensions))
+    shape = (len(selection), model.dimensions(plan.recipe))
+    vectors = np.memmap(embedded / _VECTORS, np.float16, "r", shape=shape)
     with progress.task("Index", len(selection), "occurrences") as task:
         library = write_vectors(folder / VECTORS, vectors, seed=plan.seed, threads=threads, task=task)
     write_json(folder / WORDS, selection.words, indent=None)
@@ -95,7 +94,8 @@ def build(
 def job_of(model: TextLDS, sources: list[Source], reading: ReadSettings, plan: Plan) -> dict[str, Any]:
     """Return what an index is made of: what must match before unfinished work can be resumed."""
     numbers = hashlib.sha256(repr(model.vocabulary.words).encode())
-    for array in (model.params.A, model.params.C, model.params.Q):
+    lexicon = {} if model.lexicon is None else model.lexicon.arrays()
+    for array in (model.params.A, model.params.C, model.params.Q, *lexicon.values()):
         numbers.update(np.ascontiguousarray(array).data)
     identities = [source.identity() for source in sources]
     return {
@@ -151,10 +151,9 @@ def _embed(
 ) -> None:
     """Embed the texts with kept occurrences; write texts, occurrences and vectors."""
     folder.mkdir()
-    space = SenseSpace(model, recipe=recipe)
     n = len(selection)
     # float16: a byte a number is all that stays in the end
-    vectors = _new_memmap(folder / _VECTORS, (n, space.dimensions), np.dtype(np.float16))
+    vectors = _new_memmap(folder / _VECTORS, (n, model.dimensions(recipe)), np.dtype(np.float16))
     text_of, position_of = np.empty(n, np.int32), np.empty(n, np.int32)
     counter = selection.counter()
     with (folder / _KEPT).open("wb") as kept, progress.task("Embed", spool.tokens, "bytes") as task:
@@ -162,7 +161,7 @@ def _embed(
         for numbers, contents, types, lengths in spool.windows(_WINDOW):
             rows = np.split(counter.rows(types), np.cumsum(lengths)[:-1])
             some = [i for i, of_text in enumerate(rows) if (of_text != NONE).any()]
-            senses = space.embed([contents[i] for i in some], threads=threads)
+            senses = model.embed([contents[i] for i in some], recipe=recipe, threads=threads)
             for i, sense in zip(some, senses, strict=True):
                 if len(sense.tokens) != lengths[i]:
                     raise ArgumentError(

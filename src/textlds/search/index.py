@@ -18,12 +18,13 @@ from textlds.corpus.settings import IndexSettings
 from textlds.corpus.tokens.tokenizer import as_callable
 from textlds.errors import REMEDY, ArgumentError, FormatError, UnknownWordError, check_choice
 from textlds.linalg.threads import check_threads
+from textlds.model.exploring import mean_at
 from textlds.model.loading import ModelLike, open_model
 from textlds.model.textlds import TextLDS
 from textlds.progress import ProgressOption, resolve
 from textlds.search.building import MODEL, OCCURRENCES, TEXTS, VECTORS, WORDS, build, job_of, model_sum
 from textlds.search.sampling import Plan, Words, word_key
-from textlds.search.senses import TOPIC, SenseSpace, reweighted
+from textlds.search.senses import Cluster, clusters
 from textlds.search.texts import Content, TextReader, expect
 from textlds.search.vectors import VectorIndex, require_faiss
 from textlds.storage.arrays import read_arrays
@@ -36,6 +37,8 @@ Match = Literal["same", "any"]
 
 _ROWS = 1 << 15  # vectors decoded at a time
 _FEW = 10  # occurrences at which their mean counts half
+_GROUPED = 2000  # occurrences of a word, at most, that its senses are found from
+_NEIGHBOURS = 8  # words that tell what a sense is about
 _MORE = 5  # times as many are looked at as are asked for: a sentence that repeats is shown once
 
 
@@ -68,6 +71,23 @@ class Occurrence:
         return f"{before}{left}{self.word}{right}{after}"
 
 
+@dataclasses.dataclass(frozen=True)
+class Sense:
+    """A group of occurrences of a word that are used alike.
+
+    Attributes:
+        share: Of the occurrences that were grouped.
+        size: How many.
+        words: Known words about what sets the group apart, nearest first; none for recipes other than ``"meaning"``.
+        examples: The most typical occurrences; their scores are cosines with the centre of the group.
+    """
+
+    share: float
+    size: int
+    words: list[str]
+    examples: list[Occurrence]
+
+
 class OccurrenceIndex:
     """Occurrences of words in a corpus, with the vectors of their senses.
 
@@ -87,13 +107,13 @@ class OccurrenceIndex:
         blocks = read_arrays(path / TEXTS).get("blocks", np.empty(0))
         self._texts = TextReader(self._arrays, blocks, path)
         plan = config.get("plan")
-        self._space = SenseSpace(model, recipe=plan.get("recipe", "paper") if isinstance(plan, dict) else "paper")
+        self._recipe = model.recipe(plan.get("recipe", "meaning") if isinstance(plan, dict) else "meaning")
         settings = dataclasses.replace(model.vocabulary.settings, boundaries="sentence", boundary_token=None)
         self._sentences = Encoder(
             dataclasses.replace(model.vocabulary, settings=settings), tokenizer=model.encoder.tokenizer
         )
         self._check(path / OCCURRENCES)
-        self._vectors = VectorIndex(path / VECTORS, len(self), self._space.dimensions)
+        self._vectors = VectorIndex(path / VECTORS, len(self), model.dimensions(self._recipe))
 
     def _check(self, file: Path) -> None:
         """Refuse arrays that do not belong together. O(occurrences)."""
@@ -114,7 +134,7 @@ class OccurrenceIndex:
         words: Words = "all",
         min_count: int | None = None,
         per_word: int | Literal["all"] | None = None,
-        recipe: RecipeLike = "paper",
+        recipe: RecipeLike = "meaning",
         settings: IndexSettings | None = None,
         threads: int | None = None,
         resume: bool = False,
@@ -132,7 +152,8 @@ class OccurrenceIndex:
                 vocabulary below 1000 words); or a list of words.
             min_count: Words that occur less often are left out (1).
             per_word: How many occurrences of a word are kept, drawn at random (1000), or ``"all"``.
-            recipe: Of the vectors: ``"paper"`` or ``"context"``, or another with the part ``"state"`` alone.
+            recipe: Of the vectors: ``"meaning"`` tells senses by what a passage is about, ``"context"`` by how the word
+                is used there; or another. See :meth:`TextLDS.embed`.
             settings: Other settings, such as ``IndexSettings(seed=1, text_column="body")``.
             threads: How many; all cores by default. The number does not change what is kept.
             resume: Continue interrupted work, which is kept in ``<output>.work``.
@@ -144,7 +165,7 @@ class OccurrenceIndex:
         opened, count = open_model(model), check_threads(threads)
         chosen = IndexSettings.joined(settings, "settings", min_count=min_count, per_word=per_word)
         plan = Plan(words, chosen.min_count, chosen.kept, chosen.seed, str(opened.recipe(recipe)))
-        SenseSpace(opened, recipe=plan.recipe)  # refuses what it cannot use before anything is read
+        opened([], recipe=plan.recipe)  # what the model lacks is found before anything is read
         sources = open_sources(corpus, chosen)
         job = job_of(opened, sources, chosen, plan)
         with Work(output, job, resume=resume, force=force, again=job["sources"] is not None) as work:
@@ -195,9 +216,7 @@ class OccurrenceIndex:
         start, stop = self._range(word)
         return stop - start
 
-    def find(
-        self, word: str, context: Text, *, n: int = 10, match: Match = "same", topic: float = TOPIC
-    ) -> list[Occurrence]:
+    def find(self, word: str, context: Text, *, n: int = 10, match: Match = "same") -> list[Occurrence]:
         """Return the occurrences that are used most like a word in a context, best first.
 
         Args:
@@ -206,36 +225,54 @@ class OccurrenceIndex:
             n: How many; a sentence that is in the corpus several times is shown once.
             match: ``"same"``: occurrences of the same word, compared exactly, by what sets them apart from its mean;
                 ``"any"``: of whatever word.
-            topic: How much the topic counts beside the grammar of the place: 0 for none.
         """
         if n < 1:
             raise ArgumentError(f"n={n} must be at least 1.")
         check_choice("match", match, get_args(Match))
-        if not 0 <= topic < float("inf"):
-            raise ArgumentError(f"topic={topic} must be 0 or more.")
         vector = self._asked(word, context)
         if match == "same":
             self._require(word)
-            rows, scores = self._of_word(word, vector, topic)
+            rows, scores = self._of_word(word, vector)
         else:
-            # the stored half is scaled by √TOPIC already, so the other half of the weight is all on this side
-            weights = np.ones(len(vector), np.float32)
-            weights[len(vector) // 2 :] = topic / TOPIC
-            rows, scores = self._vectors.nearest(vector * weights, _MORE * n)
-            scores = scores / (1 + topic)
+            rows, scores = self._vectors.nearest(vector / max(float(np.linalg.norm(vector)), 1e-12), _MORE * n)
+            scores = scores / np.float32(np.sqrt(len(self._recipe.parts)))  # the length of what is stored
         return list(self._different(rows, scores, n))
 
+    def senses(self, word: str, *, n: int | None = None, examples: int = 3, seed: int = 0) -> list[Sense]:
+        """Return the senses of a word over the corpus: groups of occurrences alike, the largest first.
+
+        Args:
+            word: A word of the index.
+            n: How many senses; by default as many, up to six, as the occurrences fall into clearly.
+            examples: How many occurrences to show of each, the most typical first.
+            seed: Of the start of the grouping.
+        """
+        if n is not None and n < 1:
+            raise ArgumentError(f"n={n} must be at least 1, or None to choose.")
+        if examples < 0:
+            raise ArgumentError(f"examples={examples} must be 0 or more.")
+        self._require(word)
+        start, stop = self._range(word)
+        drawn = np.random.default_rng(seed).permutation(stop - start)[:_GROUPED]
+        rows = np.sort(drawn) + start
+        vectors = np.stack([self._vectors.rows(int(row), int(row) + 1)[0] for row in rows])
+        return [self._sense(cluster, rows, word, examples) for cluster in clusters(vectors, n, seed=seed)]
+
+    def _sense(self, cluster: Cluster, rows: NDArray[np.int64], word: str, examples: int) -> Sense:
+        typical = rows[cluster.members]
+        shown = list(self._different(typical, cluster.scores, examples)) if examples else []
+        words: list[tuple[str, float]] = []
+        if self._recipe.parts == ("sense",):
+            own = [self.model.words.row(word)] if word in self.model.words else []
+            words = self.model.words.nearest(cluster.centre, n=_NEIGHBOURS, without=own)
+        return Sense(len(typical) / len(rows), len(typical), [name for name, _ in words], shown)
+
     def _asked(self, word: str, context: Text) -> Vectors:
-        """Return the vector of a word in a context, (2 h,)."""
+        """Return the vector of a word in a context, (d,)."""
         key = word_key(word, self.model.vocabulary.settings)
-        (sense,) = self._space.embed([context], threads=1)
+        sense = self.model(context, recipe=self._recipe)
         places = [i for i, token in enumerate(sense.tokens) if word_key(token, self.model.vocabulary.settings) == key]
-        if not places:
-            raise ArgumentError(
-                f"the word {word!r} is not a token of the context. Its tokens are: {' '.join(sense.tokens[:30])}"
-            )
-        mean: Vectors = sense.vectors[places].mean(axis=0)
-        return mean
+        return mean_at(sense, places, word)
 
     def _require(self, word: str) -> None:
         if word in self:
@@ -253,7 +290,7 @@ class OccurrenceIndex:
         start, stop = self._arrays["starts"][number : number + 2].tolist()
         return start, stop
 
-    def _of_word(self, word: str, vector: Vectors, topic: float) -> tuple[NDArray[np.int64], Vectors]:
+    def _of_word(self, word: str, vector: Vectors) -> tuple[NDArray[np.int64], Vectors]:
         """Return all occurrences of a word, best first, with their scores. O(occurrences · h).
 
         What all uses of a word have in common, above all the word, says nothing about its senses; so their mean is
@@ -262,11 +299,8 @@ class OccurrenceIndex:
         start, stop = self._range(word)
         bounds = [(a, min(a + _ROWS, stop)) for a in range(start, stop, _ROWS)]
         sums = [self._vectors.rows(a, b).sum(axis=0, dtype=np.float64) for a, b in bounds]
-        mean = reweighted((np.sum(sums, axis=0) / (stop - start + _FEW)).astype(np.float32), topic)
-        asked = reweighted(vector, topic) - mean
-        scores = np.concatenate(
-            [_cosines(reweighted(self._vectors.rows(a, b), topic) - mean, asked) for a, b in bounds]
-        )
+        mean = (np.sum(sums, axis=0) / (stop - start + _FEW)).astype(np.float32)
+        scores = np.concatenate([_cosines(self._vectors.rows(a, b) - mean, vector - mean) for a, b in bounds])
         order = np.argsort(-scores, kind="stable")
         return start + order, scores[order]
 

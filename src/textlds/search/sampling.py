@@ -48,7 +48,7 @@ class Plan:
     min_count: int
     per_word: int | None
     seed: int
-    recipe: str = "paper"
+    recipe: str = "meaning"
 
     def __post_init__(self) -> None:
         for name, value in (("min_count", self.min_count), ("per_word", self.per_word)):

@@ -1,94 +1,107 @@
-"""The vector of an occurrence of a word: how it is used there, and what is being talked about.
+"""Senses of a word: occurrences that are used alike, grouped.
 
-Two parts of length one, side by side. The first is the smoothed state, which knows the grammar of the place and the
-words next to it. The second is the topic: the "word" parts of the words around, rare ones counting more, the word
-itself not,
+What all occurrences of a word have in common, above all the word, is taken off; the rest, scaled to length one, is
+grouped by spherical k-means. The number of groups is the one with the largest silhouette of one half of the occurrences
+around centres that come from the other half,
 
-    topic_t = Σ_{0 < |j − t| ≤ 50} ( α / (α + f_j) · word_j − μ )        μ: the mean of what is summed, by frequency
+    mean of (b_i − a_i) / max(a_i, b_i)        a_i, b_i: distance 1 − cosine to the own and to the next nearest centre
 
-(Arora, Liang & Ma 2017 weigh sentences so). The state forgets within some words and is blind to what a paragraph is
-about; the topic is blind to order. Two meanings of a noun differ by topic more than by state; a noun and a verb of the
-same form the other way round. `benchmarks/search.py` measures both.
+or one where no number of groups reaches a least value: most words have one sense.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from textlds.corpus.encoding import Text
-from textlds.errors import ArgumentError
-from textlds.model.textlds import TextLDS
-from textlds.vectors.recipes import Recipe, RecipeLike
+from textlds.linalg.sphere import on_sphere
 
 Vectors = NDArray[np.float32]
 
-TOPIC = 0.5  # how much the topic counts beside the state, unless a question says otherwise
-_REACH = 50  # words on either side that make a topic
-_ALPHA = 1e-3  # the frequency at which a word counts half as much as a rare one
+_MOST = 6  # groups
+_CLEAR = 0.2  # silhouette below which there is one group only
+_ROUNDS, _STARTS = 20, 4
 
 
-@dataclass(frozen=True)
-class Sense:
-    """A text with a vector for each of its tokens.
+@dataclass(frozen=True, eq=False)
+class Cluster:
+    """A group of vectors.
 
     Attributes:
-        tokens: The n tokens.
-        vectors: (n, 2 h): state, and topic scaled by √TOPIC, so that products of two of them weigh it by TOPIC.
+        members: Their numbers, nearest to the centre first.
+        scores: Their cosines with the centre, after what all vectors have in common is taken off.
+        centre: What sets the group apart, with half of what all have in common, (d,).
     """
 
-    tokens: list[str]
-    vectors: Vectors
+    members: NDArray[np.int64]
+    scores: Vectors
+    centre: Vectors
 
 
-class SenseSpace:
-    """Gives the occurrences of words their vectors.
+def clusters(vectors: Vectors, n: int | None, *, seed: int) -> list[Cluster]:
+    """Group vectors, (m, d), the largest group first. O(m d) per round.
 
     Args:
-        model: The model.
-        recipe: Of the first part; it must have the part "state" alone. The topic has the same weighting.
+        vectors: Of the occurrences of one word.
+        n: How many groups; None to choose.
+        seed: Of the starts.
     """
-
-    def __init__(self, model: TextLDS, *, recipe: RecipeLike = "paper") -> None:
-        self.model = model
-        chosen = model.recipe(recipe)
-        if chosen.parts != ("state",):
-            raise ArgumentError(
-                f"recipe={str(recipe)!r} has the parts {'+'.join(chosen.parts)}; an index of occurrences has 'state' "
-                f"alone, beside the topic. Use 'context' or 'paper'."
-            )
-        self._recipe = Recipe(("state", "word"), chosen.weighting, chosen.method)
-        self.dimensions = 2 * model.state_size
-        self._weights = (_ALPHA / (_ALPHA + model.frequencies)).astype(np.float32)
-        known = model.spaces.space("float32", chosen.weighting).words
-        self._mean: Vectors = (model.frequencies * self._weights).astype(np.float32) @ known
-
-    def embed(self, texts: Iterable[Text], *, threads: int | None = None) -> Iterator[Sense]:
-        """Yield the vectors of every token of each text."""
-        h = self.model.state_size
-        for text in self.model.embed(texts, recipe=self._recipe, threads=threads):
-            rows = self.model.vocabulary.ids(text.tokens) if len(text) else np.empty(0, np.int32)
-            vectors = text.vectors.copy()
-            vectors[:, h:] = self._topics(vectors[:, h:] * self._weights[rows, None] - self._mean)
-            yield Sense(text.tokens, vectors)
-
-    def _topics(self, summands: Vectors) -> Vectors:
-        """Return the topics of all positions of a text, from what each of its words adds. O(n h)."""
-        n = len(summands)
-        sums = np.concatenate([np.zeros((1, summands.shape[1])), np.cumsum(summands, axis=0, dtype=np.float64)])
-        places = np.arange(n)
-        around = sums[np.minimum(places + _REACH + 1, n)] - sums[np.maximum(places - _REACH, 0)] - summands
-        lengths = np.linalg.norm(around, axis=1, keepdims=True)
-        # a word without others around it has no topic
-        topics: Vectors = (np.sqrt(TOPIC) * around / np.where(lengths > 1e-6, lengths, np.inf)).astype(np.float32)
-        return topics
+    mean = vectors.mean(axis=0)
+    points = on_sphere(vectors - mean)
+    rng = np.random.default_rng(seed)
+    if n is None:
+        some, others = points[::2], points[1::2]
+        tried = range(2, min(_MOST, len(some) // 5) + 1)
+        values = {k: silhouette(others @ _grouped(some, k, rng).T) for k in tried}
+        best = max(values, key=lambda k: (values[k], -k), default=1)
+        n = best if values.get(best, 0) >= _CLEAR else 1
+    centres = _grouped(points, min(n, len(points)), rng)
+    cosines = points @ centres.T
+    labels = cosines.argmax(axis=1)
+    found = []
+    for k in np.argsort(-np.bincount(labels, minlength=len(centres)), kind="stable").tolist():
+        members = np.flatnonzero(labels == k)
+        if len(members):
+            members = members[np.argsort(-cosines[members, k], kind="stable")]
+            own = centres[k] + mean / max(2 * float(np.linalg.norm(mean)), 1e-12)
+            found.append(Cluster(members, cosines[members, k], own if len(centres) > 1 else mean))
+    return found
 
 
-def reweighted(vectors: Vectors, topic: float) -> Vectors:
-    """Return vectors whose products weigh the topic by ``topic`` instead of TOPIC, where both sides are reweighted."""
-    result = vectors.copy()
-    result[..., vectors.shape[-1] // 2 :] *= np.float32(np.sqrt(topic / TOPIC))
-    return result
+def silhouette(cosines: Vectors) -> float:
+    """Return the mean silhouette of points from their cosines with two centres or more, (m, k)."""
+    distances = np.sort(1 - cosines, axis=1)
+    own, other = distances[:, 0], distances[:, 1]
+    return float(np.mean((other - own) / np.maximum(other, 1e-12)))
+
+
+def _grouped(points: Vectors, k: int, rng: np.random.Generator) -> Vectors:
+    """Return the centres of the best of a few spherical k-means, (k, d)."""
+    best, centres = -np.inf, points[:1]
+    for _ in range(_STARTS if k > 1 else 1):
+        now = _start(points, k, rng)
+        for _ in range(_ROUNDS):
+            labels = (points @ now.T).argmax(axis=1)
+            sums = np.zeros_like(now)
+            np.add.at(sums, labels, points)
+            moved = on_sphere(sums)
+            moved[~moved.any(axis=1)] = now[~moved.any(axis=1)]  # a group that lost all its points stays
+            if np.array_equal(moved, now):
+                break
+            now = moved
+        value = float((points @ now.T).max(axis=1).sum())
+        if value > best:
+            best, centres = value, now
+    return centres
+
+
+def _start(points: Vectors, k: int, rng: np.random.Generator) -> Vectors:
+    """Draw k points far from each other (k-means++)."""
+    chosen = [int(rng.integers(len(points)))]
+    for _ in range(k - 1):
+        distances = np.maximum((1 - points @ points[chosen].T).min(axis=1).astype(np.float64), 0)
+        total = distances.sum()
+        chosen.append(int(rng.choice(len(points), p=distances / total if total > 0 else None)))
+    return points[chosen].copy()

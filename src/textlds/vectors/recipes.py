@@ -23,11 +23,14 @@ from typing import Any, Literal, get_args
 from textlds.errors import ArgumentError, check_choice
 from textlds.inference.engine import Method
 
-Part = Literal["state", "left_context", "right_context", "word", "previous_word", "next_word"]
+Part = Literal[
+    "state", "left_context", "right_context", "word", "previous_word", "next_word", "sense", "word_meaning", "topic"
+]
 Weighting = Literal["equal", "fitted"]
 PARTS: tuple[Part, ...] = get_args(Part)
 WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
 METHODS: tuple[Method, ...] = get_args(Method)
+MEANING_PARTS: tuple[Part, ...] = ("sense", "word_meaning", "topic")  # which need no state
 _RIGHT: tuple[Part, ...] = ("right_context", "next_word")  # parts that need the words to the right
 
 
@@ -52,7 +55,8 @@ class Recipe:
         parts: Side by side, in this order; each is a vector of length one with as many numbers as the state has.
             ``"state"``: the word in its context; ``"left_context"``: what the words to its left predict;
             ``"right_context"``: what the words to its right add; ``"word"``, ``"previous_word"``, ``"next_word"``: the
-            word, the one before and the one after, each by itself.
+            word, the one before and the one after, each by itself; ``"sense"``: what the word is about in its
+            passage; ``"word_meaning"``: what it is about by itself; ``"topic"``: what the passage is about.
         weighting: ``"equal"``: every word has the same weight, its vector comes from the lexicon, and an unknown word's
             from its spelling; ``"fitted"``: the gains of the fitted model, as in the paper.
         method: ``"smooth"``: the whole text is used; ``"filter"``: only a token and the words to its left;
@@ -93,6 +97,7 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
     {
         "context": Recipe("state"),  # the default for vectors in context
         "features": Recipe("state+previous_word+word+next_word"),  # the default wherever a classifier is fed
+        "meaning": Recipe("sense"),  # the default for search: what the word is about in its passage
         "paper": Recipe("state", weighting="fitted"),  # the vectors of the paper
     }
 )

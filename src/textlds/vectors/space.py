@@ -11,6 +11,8 @@ instead.
     word           k(w_t)          what the word says by itself, whatever the context
     previous_word  k(w_{t−1})      what the previous word says by itself; zeros at the beginning of a sequence
     next_word      k(w_{t+1})      what the next word says by itself; zeros at the end of a sequence
+
+and sense, word_meaning and topic: see :mod:`textlds.vectors.meaning`.
 """
 
 from __future__ import annotations
@@ -33,13 +35,14 @@ from textlds.inference.scans import copy_words
 from textlds.inference.windows import flatten, visible, windows
 from textlds.lds.canonical import CanonicalSystem
 from textlds.lds.second_moments import PosteriorMoments
-from textlds.lexicon.unknown import Speller, UnknownWords
+from textlds.lexicon.unknown import Speller, UnknownWords, number_unknown
 from textlds.linalg.psd import sqrt_and_inverse
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.tall import Tall
 from textlds.linalg.threads import lazy_map
 from textlds.linalg.types import Array, Matrix, Vector
-from textlds.vectors.recipes import Part, Recipe
+from textlds.vectors.meaning import MeaningSpace
+from textlds.vectors.recipes import MEANING_PARTS, Part, Recipe
 
 _SHIFTS = {"previous_word": -1, "word": 0, "next_word": 1}  # parts that are a word's own vector, and whose
 
@@ -78,6 +81,7 @@ class EmbeddingSpace:
         speller: Gives vectors to unknown words; None where their class stands for them.
         fast: Whether to use the same filter and smoother in the eigenbasis, which is faster and rounds differently,
             where rounding errors stay small in it.
+        meaning: What words are about; None for a model that does not know.
     """
 
     def __init__(
@@ -88,8 +92,9 @@ class EmbeddingSpace:
         words: Tall | None = None,
         speller: Speller | None = None,
         fast: bool = False,
+        meaning: MeaningSpace | None = None,
     ) -> None:
-        self._start(engine, speller=speller, fast=fast)
+        self._start(engine, speller=speller, fast=fast, meaning=meaning)
         self._given_words = words
         system = engine.system
         filt, cross, smooth = moments.filt_filt, moments.smooth_filt, moments.smooth_smooth
@@ -101,8 +106,10 @@ class EmbeddingSpace:
             "word": (frequencies[:, None] * engine.gains).T @ engine.gains,
         }
 
-    def _start(self, engine: Engine, *, speller: Speller | None, fast: bool) -> None:
-        self._engine, self._speller, self._fast = engine, speller, fast
+    def _start(
+        self, engine: Engine, *, speller: Speller | None, fast: bool, meaning: MeaningSpace | None = None
+    ) -> None:
+        self._engine, self._speller, self._fast, self._meaning = engine, speller, fast, meaning
         self._whiteners: dict[str, Array] = {}
         self._readings: dict[str, Reading] = {}
 
@@ -140,6 +147,11 @@ class EmbeddingSpace:
             check_finite(inverse, f"second moments of the part {part!r}")
             self._whiteners[part] = np.ascontiguousarray(inverse, self._engine.dtype)
         return self._whiteners[part]
+
+    @property
+    def meaning(self) -> MeaningSpace:
+        """What words are about; an error where the model does not know."""
+        return require_meaning(self._meaning)
 
     @cached_property
     def words(self) -> Array:
@@ -181,16 +193,18 @@ class EmbeddingSpace:
 
         Each is a unit vector; parts that come from other words are zero.
         """
-        if not {"state", "word"} & set(recipe.parts):
+        if not {"state", "word", "sense", "word_meaning"} & set(recipe.parts):
             raise ArgumentError(
-                f"the recipe '{recipe}' has neither 'state' nor 'word', so a word by itself has no vector to compare "
-                f"with. Use the recipe 'context'."
+                f"the recipe '{recipe}' has no part that a word has by itself ('sense', 'state', 'word'), so there "
+                f"is nothing to compare with. Use the recipe 'meaning' or 'context'."
             )
         return on_sphere(np.hstack([self._alone(part, recipe) for part in recipe.parts]))
 
     def _alone(self, part: Part, recipe: Recipe) -> Array:
         if part == "word":
             return self.words
+        if part in ("sense", "word_meaning"):
+            return self.meaning.words.astype(self._engine.dtype)
         if part != "state":
             return np.zeros((len(self.words), self.size), self._engine.dtype)
         return on_sphere(self.all_gains @ self.whitener(_moment(part, recipe)))
@@ -221,20 +235,36 @@ class EmbeddingSpace:
     def embed(self, window: Sequence[EncodedText], recipe: Recipe, *, threads: int) -> tuple[Array, Index]:
         """Return the vectors of all rows of texts, one after the other, and where each text begins."""
         ids, starts, offsets = flatten(window)
+        vectors = np.empty((len(ids), len(recipe.parts) * self.size), self._engine.dtype)
+        about = [part for part in recipe.parts if part in MEANING_PARTS]
+        if about:
+            numbers, words = number_unknown(self.meaning.vocabulary, window, ids, offsets)
+            ahead = recipe.method != "filter"
+            found = self.meaning.parts(about, numbers, words, offsets, ahead=ahead, threads=threads)
+            for part, table in found.items():
+                start = recipe.parts.index(part) * self.size
+                vectors[:, start : start + self.size] = table
+        if len(about) < len(recipe.parts):
+            self._from_states(window, recipe, ids, starts, offsets, vectors, threads)
+        check_finite(vectors[:, :: self.size], "vectors")  # a row without a length is NaN as a whole
+        return vectors, offsets
+
+    def _from_states(
+        self, window: Sequence[EncodedText], recipe: Recipe, ids: NDArray[np.int32], starts: Index, offsets: Index,
+        out: Array, threads: int,
+    ) -> None:  # fmt: skip
+        """Write all parts but those about meaning."""
         unknown = None
         if self._speller is not None:
-            ids, words = self._speller.read(window, ids, offsets)
+            ids, words = number_unknown(self._speller.vocabulary, window, ids, offsets)
             unknown = self._speller.vectors(words, self._engine.dtype) if words else None
             if unknown is not None:
                 check_finite(unknown.words, "vectors of unknown words")
-        vectors = np.empty((len(ids), len(recipe.parts) * self.size), self._engine.dtype)
         short = Engine.is_short(starts) and recipe.method == "smooth"  # is done sooner without the eigenbasis
         if self._fast and not short and recipe.method != "exact" and self._diagonal is not None:
-            self._scan(self._diagonal, recipe, ids, starts, vectors, unknown, threads)
+            self._scan(self._diagonal, recipe, ids, starts, out, unknown, threads)
         else:
-            self._run(ids, starts, recipe, self.writer(recipe, ids, starts, vectors, unknown), unknown, threads)
-        check_finite(vectors[:, :: self.size], "vectors")  # a row without a length is NaN as a whole
-        return vectors, offsets
+            self._run(ids, starts, recipe, self.writer(recipe, ids, starts, out, unknown), unknown, threads)
 
     def _run(
         self, ids: NDArray[np.int32], starts: Index, recipe: Recipe, write: Consumer, unknown: UnknownWords | None,
@@ -249,14 +279,15 @@ class EmbeddingSpace:
         """Write the vectors of ``ids`` into ``out`` by the engine in the eigenbasis."""
         h = self.size
         numbers, distinct = distinct_words(ids, int(ids.max(initial=-1)) + 1)
-        readings = [(self._reading(part, recipe), i * h) for i, part in enumerate(recipe.parts) if part not in _SHIFTS]
+        own = [(i * h, part) for i, part in enumerate(recipe.parts) if part not in MEANING_PARTS]
+        readings = [(self._reading(part, recipe), column) for column, part in own if part not in _SHIFTS]
         if readings:
             diagonal.run(numbers, self.gains_at(distinct, unknown), starts, readings, out, threads=threads)
-        if len(readings) < len(recipe.parts):
+        if len(readings) < len(own):
             words = self.words_at(distinct, unknown)
-            for i, part in enumerate(recipe.parts):
+            for column, part in own:
                 if part in _SHIFTS:
-                    copy_words(words, _shifted(numbers, starts, _SHIFTS[part]), out, 0, len(ids), i * h)
+                    copy_words(words, _shifted(numbers, starts, _SHIFTS[part]), out, 0, len(ids), column)
 
     def _reading(self, part: Part, recipe: Recipe) -> Reading:
         name = _moment(part, recipe)
@@ -275,6 +306,8 @@ class EmbeddingSpace:
     ) -> Consumer:
         """Return a consumer of posteriors that writes the vectors of ``ids`` into ``out``, (n, parts · h).
 
+        Parts about meaning, which need no posterior, are left as they are.
+
         Args:
             recipe: Its parts are in the order of the columns; its method is the one that gave the posteriors.
             ids: Word rows of all sequences.
@@ -287,6 +320,8 @@ class EmbeddingSpace:
 
         def consume(posterior: Posterior, rows: Index, places: Index) -> None:
             for number, part in enumerate(recipe.parts):
+                if part in MEANING_PARTS:
+                    continue
                 if part in words:
                     out[places, number * h : (number + 1) * h] = self.words_at(words[part][places], unknown)
                 else:
@@ -294,6 +329,16 @@ class EmbeddingSpace:
                     unpack_on_sphere(packed, rows, places, out, number * h)
 
         return consume
+
+
+def require_meaning(meaning: MeaningSpace | None) -> MeaningSpace:
+    """Return what words are about; an error where a model does not know."""
+    if meaning is None:
+        raise ArgumentError(
+            "the model has no meaning vectors: it was made before there were any, or of parameters alone. Fit it "
+            "again from its counts, or use other vectors: recipe='context', kind='use', --vectors use."
+        )
+    return meaning
 
 
 def _moment(part: Part, recipe: Recipe) -> str:

@@ -19,6 +19,7 @@ from textlds.lexicon.observed import ObservedLexicon
 from textlds.lexicon.unknown import Speller
 from textlds.linalg.threads import one_blas_thread
 from textlds.linalg.types import Vector
+from textlds.vectors.meaning import MeaningSpace
 from textlds.vectors.recipes import Weighting
 from textlds.vectors.space import EmbeddingSpace
 from textlds.vectors.weighting import Prepared, equal_weighting
@@ -56,9 +57,22 @@ class Spaces:
             with one_blas_thread():
                 made = self._made(weighting)
                 self._spaces[dtype, weighting] = EmbeddingSpace(
-                    engine, made.moments, self._frequencies, made.words, made.speller, fast=weighting == "equal"
+                    engine,
+                    made.moments,
+                    self._frequencies,
+                    made.words,
+                    made.speller,
+                    weighting == "equal",
+                    self.meaning,
                 )
         return self._spaces[dtype, weighting]
+
+    @cached_property
+    def meaning(self) -> MeaningSpace | None:
+        """What words are about, if the model knows."""
+        if self._lexicon is None or self._lexicon.meaning is None:
+            return None
+        return MeaningSpace(self._lexicon.meaning, self._vocabulary, self._frequencies)
 
     def _made(self, weighting: Weighting) -> Prepared:
         return self._fitted if weighting == "fitted" or isinstance(self._lexicon, ObservedLexicon) else self._equal

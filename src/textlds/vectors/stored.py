@@ -20,17 +20,20 @@ from numpy.typing import NDArray
 
 from textlds.inference.engine import Consumer, Engine, Index
 from textlds.lds.canonical import CanonicalSystem
+from textlds.lexicon.meaning import Meaning
 from textlds.lexicon.unknown import Speller, UnknownWords
 from textlds.linalg.psd import symmetric
 from textlds.linalg.quantized import Precision, RowTable, quantized
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.types import Array, Matrix, Vector
+from textlds.vectors.meaning import MeaningSpace
 from textlds.vectors.recipes import Recipe
-from textlds.vectors.space import EmbeddingSpace
+from textlds.vectors.space import EmbeddingSpace, require_meaning
 
 WHITENED = ("state", "filter", "left_context", "right_context")
 SMALL = ("A", "shrink", *(f"whitener.{part}" for part in WHITENED))
 CARRY = ("carry", "centre", "shift")
+CONTEXTS = "meaning.contexts"
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,20 +46,24 @@ class StoredTables:
         words: l(w), (V, d).
         gains: k'(w), (V, h), of a model without a lexicon.
         spelling: G, (B, d), of one with.
+        meaning: What words are about, (V, d), of one with meaning; ``small`` has its ``contexts`` then.
+        meaning_spelling: The same by spelling, (B, d).
     """
 
     small: Mapping[str, Array]
     words: RowTable
     gains: RowTable | None
     spelling: RowTable | None
+    meaning: RowTable | None = None
+    meaning_spelling: RowTable | None = None
 
     @classmethod
-    def of(cls, space: EmbeddingSpace, frequencies: Vector, rows: Index, *, precision: Precision) -> StoredTables:
+    def of(cls, space: EmbeddingSpace, meaning: Meaning | None, rows: Index, *, precision: Precision) -> StoredTables:
         """Take them from a space with equal weighting.
 
         Args:
             space: In double precision.
-            frequencies: μ, (V,).
+            meaning: What words are about, with as many dimensions as the parts of the space; or None.
             rows: Words to keep.
             precision: Of the tables with a row per word or bucket.
         """
@@ -66,29 +73,35 @@ class StoredTables:
         speller = space.speller
         if speller is not None:
             small |= {name: getattr(speller, name) for name in CARRY if getattr(speller, name) is not None}
+        if meaning is not None:
+            small[CONTEXTS] = meaning.contexts
         return cls(
             {name: np.ascontiguousarray(array, np.float32) for name, array in small.items()},
             quantized(space.words[rows], precision),
             quantized(space.all_gains[rows], precision) if speller is None else None,
             None if speller is None else quantized(np.asarray(speller.spelling), precision),
+            None if meaning is None else quantized(meaning.vectors[rows], precision),
+            None if meaning is None else quantized(meaning.spelling, precision),
         )
 
-    def space(self, vocabulary: Any, dtype: str) -> StoredSpace:
+    def space(self, vocabulary: Any, frequencies: Vector, dtype: str) -> StoredSpace:
         """Return the space."""
-        return StoredSpace(self, vocabulary, np.dtype(dtype).type)
+        return StoredSpace(self, vocabulary, frequencies, np.dtype(dtype).type)
 
 
 class StoredSpace(EmbeddingSpace):
     """The space of :class:`StoredTables`. Rows are widened and gains computed for the words that are met."""
 
-    def __init__(self, tables: StoredTables, vocabulary: Any, dtype: type[np.floating[Any]]) -> None:
+    def __init__(
+        self, tables: StoredTables, vocabulary: Any, frequencies: Vector, dtype: type[np.floating[Any]]
+    ) -> None:
         small = {name: array.astype(np.float64) for name, array in tables.small.items()}
         h = len(small["A"])
         system = CanonicalSystem(np.eye(h), small["A"], small["shrink"], np.eye(h), 0.0)
         speller = None
         if tables.spelling is not None:
             speller = Speller(vocabulary, tables.spelling, small["carry"], small["centre"], small.get("shift"))
-        self._tables = tables
+        self._tables, self._vocabulary, self._frequencies = tables, vocabulary, frequencies
         self._start(Engine(system, np.empty((0, h)), dtype), speller=speller, fast=True)
         self._whiteners = {part: tables.small[f"whitener.{part}"].astype(dtype) for part in WHITENED}
 
@@ -101,6 +114,15 @@ class StoredSpace(EmbeddingSpace):
     def engine(self) -> Engine:
         """The system, without a table of gains."""
         return self._engine
+
+    @cached_property
+    def meaning(self) -> MeaningSpace:
+        """What words are about, widened when it is first needed; an error where the model does not know."""
+        words, spelling = self._tables.meaning, self._tables.meaning_spelling
+        if words is None or spelling is None:
+            return require_meaning(None)
+        meaning = Meaning(words.all(), spelling.all(), self._tables.small[CONTEXTS])
+        return MeaningSpace(meaning, self._vocabulary, self._frequencies)
 
     @cached_property
     def words(self) -> Array:
@@ -174,6 +196,15 @@ class _Reduced(EmbeddingSpace):
                 shift = frequencies @ on_sphere(centred @ carry)
             spelling = np.asarray(space.speller.spelling) @ axes
             self._speller = replace(space.speller, spelling=spelling, carry=carry, centre=centre, shift=shift)
+
+
+def reduced_meaning(meaning: Meaning, frequencies: Vector, dimensions: int) -> Meaning:
+    """Return meaning with fewer dimensions: those in which words differ most, weighted as for :func:`reduced`."""
+    weighted = np.sqrt(frequencies)[:, None] * meaning.vectors
+    axes = np.linalg.eigh(symmetric(weighted.T @ meaning.vectors))[1][:, ::-1][:, :dimensions].astype(np.float32)
+    vectors = on_sphere(meaning.vectors @ axes)
+    contexts = (axes.T @ meaning.contexts @ axes).astype(np.float32)
+    return Meaning(vectors, meaning.spelling @ axes, contexts)
 
 
 def _leading(whitener: Array, dimensions: int) -> Matrix:

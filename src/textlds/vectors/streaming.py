@@ -9,7 +9,7 @@ from textlds.errors import ArgumentError, check_finite
 from textlds.inference.engine import Engine
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.types import Array
-from textlds.vectors.recipes import Recipe
+from textlds.vectors.recipes import MEANING_PARTS, Recipe
 from textlds.vectors.space import EmbeddingSpace
 
 
@@ -27,6 +27,7 @@ class TokenStream:
         """Forget everything: the next token begins a new text."""
         self._pred = np.zeros(len(self._engine.A), self._engine.dtype)
         self._previous = np.zeros(self._space.size, self._engine.dtype)  # the previous word, by itself
+        self._topic = np.zeros(self._space.size, np.float32)  # of the words so far
 
     def push(self, token: str) -> Array:
         """Take one token and return its vector, (d,) float32."""
@@ -36,8 +37,11 @@ class TokenStream:
         gain, word = self._space.of_token(token, self._vocabulary, alone=alone)
         filt = self._engine.shrink * self._pred + gain
         vectors = []
+        about = self._about(token) if set(MEANING_PARTS) & set(self._parts) else {}
         for part in self._parts:
-            if part in ("word", "previous_word"):
+            if part in about:
+                vectors.append(about[part])
+            elif part in ("word", "previous_word"):
                 vectors.append(word if part == "word" else self._previous)
             else:
                 name, mean = ("filter", filt) if part == "state" else ("left_context", self._pred)
@@ -47,3 +51,12 @@ class TokenStream:
         vector: Array = np.concatenate(vectors)
         check_finite(vector, "vectors")
         return vector
+
+    def _about(self, token: str) -> dict[str, Array]:
+        """Return the parts about meaning, and take the token into the topic."""
+        space = self._space.meaning
+        word, added = space.added(token)
+        topic = on_sphere(self._topic[None])
+        self._topic = space.leaked(self._topic, added)
+        own = word[None]
+        return {"word_meaning": on_sphere(own)[0], "topic": topic[0], "sense": space.mixed(own, topic)[0]}

@@ -20,9 +20,11 @@ def compare_files(model: TextLDS, files: list[str], *, recipe: str) -> list[Simi
     from textlds.evaluation.data import is_scws, read_pairs, read_scws
     from textlds.evaluation.features import model_features
     from textlds.evaluation.similarity import SimilarityRow, evaluate_context_pairs, evaluate_pairs
-    from textlds.vectors.recipes import Recipe
+    from textlds.vectors.recipes import MEANING_PARTS, Recipe
 
-    words = model_features(model, recipe=Recipe("word", model.recipe(recipe).weighting))
+    chosen = model.recipe(recipe)
+    about = bool(set(MEANING_PARTS) & set(chosen.parts))
+    words = model_features(model, recipe=Recipe("word_meaning" if about else "word", chosen.weighting))
     tokens = model_features(model, recipe=recipe)
     rows = []
     for file in files:
@@ -44,13 +46,14 @@ def command(
             metavar="FILE...", help="Lines of word, word, score; or a file in the format of SCWS.", show_default=False
         ),
     ],
-    recipe: opt.Recipe = "context",
+    recipe: opt.Recipe = "meaning",
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
     """Compare cosines of words with people's judgements: Spearman's rank correlation.
 
-    Words by themselves are compared by their part "word"; pairs in context (SCWS) also by --recipe. A pair with a word
+    Words by themselves are compared by what they are about or, with a recipe that has no such part, by their part
+    "word"; pairs in context (SCWS) also by --recipe. A pair with a word
     that the model does not know is left out; in a context it counts.
     """
     from textlds.api import load
@@ -74,5 +77,6 @@ def command(
 
 EXAMPLES = (
     "textlds evaluate similarity model SimLex-999.txt wordsim353.txt",
-    ("textlds evaluate similarity model scws.ratings.txt --recipe context", "words in their contexts"),
+    ("textlds evaluate similarity model scws.ratings.txt", "words in their contexts"),
+    ("textlds evaluate similarity model pairs.txt --recipe context", "by how words are used"),
 )

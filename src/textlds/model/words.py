@@ -1,0 +1,238 @@
+"""The words of a model with a vector each, for people who know gensim's ``KeyedVectors``.
+
+    model.words["bank"]                                         what the word is about, (h,), of length one
+    model.words.similarity("bank", "money")
+    model.words.most_similar(positive=["king", "woman"], negative=["man"])
+    model.words.use.most_similar("bank")                        words that are used alike
+    model.words.infer("blorf", contexts=["A blorf is a small horse."])
+
+``"meaning"`` vectors lie near each other for words about the same things (doctor, hospital), ``"use"`` vectors for
+words that could replace each other in a sentence (doctor, teacher). A word that is not known as it is spelled is looked
+for without capitals, capitalised and in capitals.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textlds.corpus.encoding import Text
+from textlds.errors import ArgumentError, UnknownWordError, check_choice
+from textlds.inference.windows import flatten
+from textlds.language.predictor import corpus_counts
+from textlds.lexicon.unknown import number_unknown
+from textlds.linalg.sphere import on_sphere
+from textlds.linalg.types import Vector
+from textlds.model.exploring import common_rows, word_in_context
+from textlds.vectors.recipes import RecipeLike
+
+if TYPE_CHECKING:
+    from textlds.model.textlds import TextLDS
+
+WordKind = Literal["meaning", "use"]
+WORD_KINDS: tuple[WordKind, ...] = get_args(WordKind)
+Vectors = NDArray[np.float32]
+
+_USUAL = 20  # occurrences below which a word's neighbours say little
+_SPELLED = 4  # occurrences in contexts that count as much as the spelling of a new word
+
+
+class Words(Mapping[str, Vectors]):
+    """The known words, most frequent first, with their vectors.
+
+    Attributes:
+        kind: ``"meaning"`` or ``"use"``.
+    """
+
+    def __init__(self, model: TextLDS, kind: WordKind = "meaning") -> None:
+        check_choice("kind", kind, WORD_KINDS)
+        self.kind, self._model, self._vocabulary = kind, model, model.vocabulary
+
+    @cached_property
+    def use(self) -> Words:
+        """The same words, by how they are used."""
+        return self if self.kind == "use" else Words(self._model, "use")
+
+    @cached_property
+    def vectors(self) -> Vectors:
+        """The vectors of all words in their order, (n, h), of length one, read-only; zeros where nothing is known."""
+        space = self._model.spaces.space("float32", "equal")
+        table = space.meaning.words if self.kind == "meaning" else space.words
+        view: Vectors = table[: self._vocabulary.n_types].view()
+        view.flags.writeable = False
+        return view
+
+    @cached_property
+    def counts(self) -> Vector:
+        """How often each word occurs in the training text, (n,), from its frequency."""
+        return corpus_counts(self._model.frequencies, self._model.history.settings)[0][: len(self)]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.vectors, dtype) if copy or dtype not in (None, np.float32) else self.vectors
+
+    def __repr__(self) -> str:
+        return f"Words({len(self):,} words, kind={self.kind!r})"
+
+    def __len__(self) -> int:
+        return self._vocabulary.n_types
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._vocabulary.words[: self._vocabulary.n_types])
+
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, str) and self._row(word) is not None
+
+    def __getitem__(self, word: str) -> Vectors:
+        vector: Vectors = self.vectors[self.row(word)]
+        return vector
+
+    def row(self, word: str) -> int:
+        """Return the number of a word; an error with the words it may have been meant for if it is not known."""
+        row = self._row(word) if isinstance(word, str) else None
+        if row is None:
+            raise self._unknown(word)
+        return row
+
+    def similarity(self, first: str, second: str) -> float:
+        """Return the cosine of two words."""
+        return float(self[first] @ self[second])
+
+    def most_similar(
+        self,
+        positive: str | Sequence[str] = (),
+        negative: str | Sequence[str] = (),
+        *,
+        n: int = 10,
+        min_count: int | None = None,
+    ) -> list[tuple[str, float]]:
+        """Return the n words nearest to a word, or to the sum of some less the sum of others, with their cosines.
+
+        Args:
+            positive: A word, or words.
+            negative: Words that are taken off: king − man + woman.
+            n: How many. None of the words given is among them.
+            min_count: Leave out words that occur less often; by default 20 times, fewer in a small corpus.
+        """
+        groups = [[words] if isinstance(words, str) else list(words) for words in (positive, negative)]
+        rows = [[self.row(word) for word in group] for group in groups]
+        if not any(rows):
+            raise ArgumentError("no word is given; name at least one, such as most_similar('bank').")
+        vector = self.vectors[rows[0]].sum(axis=0) - self.vectors[rows[1]].sum(axis=0)
+        return self.nearest(vector, n=n, min_count=min_count, without=[*rows[0], *rows[1]])
+
+    def nearest(
+        self, vector: Vectors, *, n: int = 10, min_count: int | None = None, without: Sequence[int] = ()
+    ) -> list[tuple[str, float]]:
+        """Return the n words nearest to a vector, (h,), with their cosines.
+
+        Args:
+            vector: Of any length.
+            n: How many.
+            min_count: As for :meth:`most_similar`.
+            without: Rows that are left out, and with them other spellings that differ in case only.
+        """
+        return self.nearest_of(self.vectors, vector, n=n, min_count=min_count, without=without)
+
+    def nearest_of(
+        self, table: Vectors, vector: Vectors, *, n: int, min_count: int | None, without: Sequence[int]
+    ) -> list[tuple[str, float]]:
+        """Return the n words whose vectors in a table, (n, d), are nearest to a vector; see :meth:`nearest`. O(n d)."""
+        if n < 1:
+            raise ArgumentError(f"n={n} must be at least 1.")
+        if min_count is not None and min_count < 1:
+            raise ArgumentError(f"min_count={min_count} must be at least 1.")
+        rows = common_rows(self.counts, self._vocabulary, min_count, usual=_USUAL)
+        rows = rows[table[rows].any(axis=1)]
+        cosines = table[rows] @ (vector / max(float(np.linalg.norm(vector)), 1e-30))
+        own = {self._vocabulary.words[row].casefold() for row in without}
+        found: list[tuple[str, float]] = []
+        for i in np.argsort(-cosines, kind="stable").tolist():
+            word = self._vocabulary.words[rows[i]]
+            if word.casefold() not in own:
+                found.append((word, float(cosines[i])))
+            if len(found) == n:
+                break
+        return found
+
+    def infer(self, word: str, contexts: Sequence[Text]) -> Vectors:
+        """Return a vector of a word that the model does not know, from texts it occurs in and from its spelling, (h,).
+
+        Args:
+            word: As it is spelled in the texts, but for its case.
+            contexts: Texts, or lists of tokens; each must hold the word.
+        """
+        if self.kind != "meaning":
+            raise ArgumentError("vectors of use are inferred by model(text) where a word occurs; infer is for meaning.")
+        if isinstance(contexts, str):
+            raise ArgumentError("contexts is a single string; give a list of texts, such as [text].")
+        if not word or not contexts:
+            raise ArgumentError("infer needs a word and at least one text that holds it.")
+        space = self._model.spaces.space("float32", "equal").meaning
+        window = self._model.encoder.encode_many(list(contexts))
+        places = []
+        ids, _, offsets = flatten(window)
+        for text, offset in zip(window, offsets.tolist(), strict=True):
+            own = [i for i, token in enumerate(text.tokens) if token.casefold() == word.casefold()]
+            if not own:
+                raise ArgumentError(
+                    f"the word {word!r} is not a token of a context. Its tokens are: {' '.join(list(text.tokens)[:30])}"
+                )
+            places += [offset + int(text.positions[i]) for i in own]
+        ids, unknown = number_unknown(self._vocabulary, window, ids, offsets)
+        sums = space.sums(ids, unknown, offsets, ahead=True, threads=1)[places]
+        sums = sums[sums.any(axis=1)]
+        spelled = space.spelt([word])
+        if not len(sums):
+            raise ArgumentError(f"the contexts hold nothing but the word {word!r}; give texts with other words.")
+        weight = np.float32(_SPELLED / (_SPELLED + len(sums)))
+        vector: Vectors = on_sphere((1 - weight) * space.inferred(sums)[None] + weight * spelled)[0]
+        return vector
+
+    def _row(self, word: str) -> int | None:
+        for form in dict.fromkeys((word, word.lower(), word.capitalize(), word.upper())):
+            if form in self._vocabulary:
+                return self._vocabulary.id(form)
+        return None
+
+    def _unknown(self, word: object) -> UnknownWordError:
+        known = self._vocabulary.words[: self._vocabulary.n_types]
+        close = difflib.get_close_matches(str(word), known, n=3, cutoff=0.75)
+        hint = f" Close to it: {', '.join(close)}." if close else ""
+        if isinstance(word, str) and len(word.split()) > 1:
+            hint = " It is several words: give one word."
+        return UnknownWordError(
+            f"the word {word!r} is not among the {len(known):,} words of the vocabulary.{hint} "
+            f"Give a context to see what the model makes of it there."
+        )
+
+
+def similar_words(
+    model: TextLDS,
+    word: str,
+    context: Text | None,
+    *,
+    n: int,
+    kind: WordKind,
+    min_count: int | None,
+    recipe: RecipeLike | None,
+) -> list[tuple[str, float]]:
+    """Return the words most similar to a word, by itself or in a context; see :meth:`TextLDS.similar`."""
+    check_choice("kind", kind, WORD_KINDS)
+    words = model.words if kind == "meaning" else model.words.use
+    if context is None:
+        return words.most_similar(word, n=n, min_count=min_count)
+    own = [words.row(word)] if word in words else []
+    if recipe is None and kind == "meaning":
+        # the word and its topic alike: a topic that only tints the word, as in the recipe, hardly moves its neighbours
+        meaning, topic = np.split(word_in_context(model(context, recipe="word_meaning+topic"), word), 2)
+        vector = (words.vectors[own[0]] if own else meaning) + topic
+        return words.nearest(vector, n=n, min_count=min_count, without=own)
+    chosen = model.recipe(recipe or "context")
+    vector = word_in_context(model(context, recipe=chosen), word)
+    table = model.spaces.space("float32", chosen.weighting).alone(chosen)
+    return words.nearest_of(table[: len(words)], vector, n=n, min_count=min_count, without=own)

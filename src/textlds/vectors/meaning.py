@@ -1,0 +1,157 @@
+"""Meaning in context: what a word is about, and what the passage around it is about.
+
+The topic of a passage is a slow state. Every word adds its vector of :mod:`textlds.lexicon.meaning`, rare words more
+than frequent ones, and the sum leaks from word to word; both sides together are the smoother of a system with A = α I:
+
+    z(w) = a(w) meaning(w) − μ                        a, μ: see textlds.lexicon.meaning
+    left_t = α left_{t−1} + z(w_{t−1})                right_t = α right_{t+1} + z(w_{t+1})
+
+    word_meaning   meaning(w_t)
+    topic          left_t + right_t, scaled to length one; zeros for a text of one word
+    sense          meaning(w_t) + β topic_t, scaled to length one
+
+With method="filter" only the left side is known. A topic runs through a text, whatever sequences the text is cut into.
+Work: O(n h), without a matrix product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textlds.compiled import kernel_fma
+from textlds.corpus.vocabulary import Vocabulary
+from textlds.inference.engine import Index, taken
+from textlds.lexicon.meaning import Meaning, passage_mean, word_weights
+from textlds.lexicon.unknown import spelt
+from textlds.linalg.sphere import on_sphere
+from textlds.linalg.tall import Tall
+from textlds.linalg.threads import parallel_map
+from textlds.linalg.types import Array, Vector
+
+# Chosen on one half of SCWS and on pseudo-words; nothing depends on them sharply.
+_LEAK = 0.9  # α
+_TOPIC = 0.25  # β
+_UNKNOWN = 0.5  # length of the vector of a word that only its spelling is known of
+
+_TOKENS = 1 << 14  # that a thread takes at a time
+
+
+class MeaningSpace:
+    """Gives tokens the vectors of what they are about.
+
+    Attributes:
+        words: Of every row of the vocabulary, (V, h), of length one.
+        weights: What each counts for a topic, (V,).
+        vocabulary: The known words.
+    """
+
+    def __init__(self, meaning: Meaning, vocabulary: Vocabulary, frequencies: Vector) -> None:
+        self.words = meaning.vectors
+        self._spelling, self._contexts, self.vocabulary = meaning.spelling, meaning.contexts, vocabulary
+        self.weights = word_weights(frequencies)
+        self._mean = passage_mean(self.words, frequencies)
+
+    def spelt(self, words: Sequence[str]) -> Tall:
+        """Return the vectors that the spelling of words predicts, (n, h), of length one."""
+        return spelt(words, self._spelling, self.vocabulary)
+
+    def parts(
+        self,
+        names: Sequence[str],
+        ids: NDArray[np.int32],
+        unknown: Sequence[str],
+        offsets: Index,
+        *,
+        ahead: bool,
+        threads: int,
+    ) -> dict[str, Tall]:
+        """Return the parts with these names of all tokens of texts, each (n, h).
+
+        Args:
+            names: Any of ``"word_meaning"``, ``"topic"``, ``"sense"``.
+            ids: Rows of all texts, one after the other; those of unknown words go on from the vocabulary's.
+            unknown: The unknown words, in the order of their rows.
+            offsets: Where each text begins.
+            ahead: Whether the words to the right count.
+            threads: How many.
+        """
+        extra = self.spelt(unknown) if unknown else None
+        found: dict[str, Tall] = {}
+        if "word_meaning" in names:
+            found["word_meaning"] = taken(self.words, ids, extra)
+        if "topic" in names or "sense" in names:
+            topics = on_sphere(self.sums(ids, unknown, offsets, ahead=ahead, threads=threads))
+            if "topic" in names:
+                found["topic"] = topics
+            if "sense" in names:
+                own = taken(self.words, ids, None if extra is None else np.float32(_UNKNOWN) * extra)
+                found["sense"] = self.mixed(own, topics)
+        return found
+
+    def mixed(self, words: Tall, topics: Tall) -> Tall:
+        """Return words with their topics, both (n, h) and of length one, as vectors of length one."""
+        return on_sphere(words + np.float32(_TOPIC) * topics)
+
+    def sums(
+        self, ids: NDArray[np.int32], unknown: Sequence[str], offsets: Index, *, ahead: bool, threads: int
+    ) -> Tall:
+        """Return left_t + right_t of all tokens, (n, h)."""
+        extra = self.spelt(unknown) if unknown else np.empty((0, self.words.shape[1]), np.float32)
+        weights = (
+            np.concatenate([self.weights, self.weights[self.vocabulary.ids(unknown)]]) if unknown else self.weights
+        )
+        out = np.empty((len(ids), self.words.shape[1]), np.float32)
+        bounds = np.append(offsets, len(ids)).astype(np.int64)
+
+        def work(texts: Index) -> None:
+            _leak(self.words, extra, weights, self._mean, np.float32(_LEAK), ids, texts, ahead, out)
+
+        cuts = np.flatnonzero(np.diff(bounds[:-1] // _TOKENS)) + 1  # between texts
+        pieces = [bounds[a : b + 1] for a, b in zip([0, *cuts], [*cuts, len(bounds) - 1], strict=True)]
+        parallel_map(work, pieces, threads=threads)
+        return out
+
+    def added(self, token: str) -> tuple[Tall, Tall]:
+        """Return the vector of one token as it goes into its meaning, and what it adds to a topic, each (h,)."""
+        row = self.vocabulary.id(token)
+        vector, length = self.words[row], np.float32(1)
+        if row >= self.vocabulary.n_types and token != self.vocabulary.words[row]:
+            vector, length = self.spelt([token])[0], np.float32(_UNKNOWN)
+        return length * vector, self.weights[row] * vector - self._mean
+
+    def leaked(self, topic: Array, added: Array) -> Array:
+        """Return the left side of the next token."""
+        return np.float32(_LEAK) * topic + added
+
+    def inferred(self, sums: Tall) -> Tall:
+        """Return the vector of a new word from left + right at the places where it occurs, (n, h) to (h,)."""
+        vector: Tall = on_sphere(on_sphere(sums).mean(axis=0, keepdims=True) @ self._contexts)[0]
+        return vector
+
+
+@kernel_fma
+def _leak(vectors, extra, weights, mean, leak, ids, bounds, ahead, out):  # type: ignore[no-untyped-def]
+    """Set out[t] to the leaky sum of the words on the left of t within its text, and if ``ahead`` on its right."""
+    n, width = len(vectors), len(mean)
+    state = np.empty(width, np.float32)
+    for text in range(len(bounds) - 1):
+        state[:] = 0
+        for t in range(bounds[text], bounds[text + 1]):
+            row, weight = ids[t], weights[ids[t]]
+            own = extra[row - n] if row >= n else vectors[row]
+            target = out[t]
+            for c in range(width):
+                target[c] = state[c]
+                state[c] = leak * state[c] + (weight * own[c] - mean[c])
+        if ahead:
+            state[:] = 0
+            for t in range(bounds[text + 1] - 1, bounds[text] - 1, -1):
+                row, weight = ids[t], weights[ids[t]]
+                own = extra[row - n] if row >= n else vectors[row]
+                target = out[t]
+                for c in range(width):
+                    target[c] += state[c]
+                    state[c] = leak * state[c] + (weight * own[c] - mean[c])

@@ -1,0 +1,131 @@
+"""model.words: a mapping with neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lexicon.test_meaning import TOPICS, topical
+from model.worlds import counts_of, fit, random_model, with_meaning
+from textlds.corpus.settings import TextSettings
+from textlds.errors import ArgumentError, UnknownWordError
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fit(counts_of(topical()), state_size=3, iterations=2)
+
+
+def test_it_is_a_mapping(model):
+    words = model.words
+    known = list(model.vocabulary.words[: model.vocabulary.n_types])
+    assert list(words) == known
+    assert len(words) == len(known)
+    assert dict(words).keys() == set(known)
+    np.testing.assert_array_equal(np.asarray(words), words.vectors)
+    np.testing.assert_array_equal(words["bax"], words.vectors[words.row("bax")])
+    np.testing.assert_array_equal(words["bax"], model(["bax"], recipe="word_meaning").vectors[0])
+    np.testing.assert_array_equal(words.use["bax"], model(["bax"], recipe="word").vectors[0])
+    assert words.use is words.use.use
+    assert np.asarray(words, np.float64).dtype == np.float64
+    assert "kind='use'" in repr(words.use)
+    with pytest.raises(ValueError, match="read-only"):
+        words.vectors[0] = 0
+    assert words.get("gone") is None
+
+
+def test_case_and_unknown_words(model):
+    words = model.words
+    for form in ("bax", "Bax", "BAX"):
+        assert form in words
+        np.testing.assert_array_equal(words[form], words["bax"])
+    assert "gone" not in words
+    assert 3 not in words
+    with pytest.raises(UnknownWordError, match=r"'baxx' is not among the 26 words.* Close to it: bax"):
+        words["baxx"]
+    with pytest.raises(UnknownWordError, match="It is several words: give one word"):
+        model.similar("bax kox")
+    with pytest.raises(ArgumentError, match="several words: give one word"):
+        model.similar("bax kox", context="the bax kox")
+
+
+def test_similarity_and_neighbours_are_cosines(model):
+    words = model.words
+    X = words.vectors.astype(float)
+    assert words.similarity("bax", "kox") == pytest.approx(X[words.row("bax")] @ X[words.row("kox")], abs=1e-6)
+    found = words.most_similar("bax", n=5)
+    assert {word for word, _ in found} == set(TOPICS[0]) - {"bax"}
+    cosines = X @ (X[words.row("bax")] + X[words.row("kow")] - X[words.row("the")])
+    cosines /= np.linalg.norm(X[words.row("bax")] + X[words.row("kow")] - X[words.row("the")])
+    for word, cosine in words.most_similar(positive=["bax", "kow"], negative=["the"], n=30):
+        assert word not in ("bax", "kow", "the")
+        assert cosine == pytest.approx(cosines[words.row(word)], abs=1e-5)
+    for bad in ({"positive": []}, {"positive": "bax", "n": 0}, {"positive": "bax", "min_count": -1}):
+        with pytest.raises(ArgumentError):
+            words.most_similar(**bad)
+
+
+def test_rare_words_and_other_spellings_are_left_out():
+    lines = [*topical(), ["bax", "rarex", "kox", "Bax"] * 2]
+    counts = counts_of(lines)
+    model = fit(counts, state_size=3, iterations=1)
+    np.testing.assert_allclose(model.words.counts, counts.unigrams[: counts.vocabulary.n_types], atol=1e-2)
+    found = [word for word, _ in model.words.most_similar("bax", n=100)]
+    assert "rarex" not in found
+    assert "Bax" not in found
+    assert "rarex" in [word for word, _ in model.words.most_similar("kox", n=100, min_count=2)]
+    assert with_meaning(random_model(0)).words.counts is None  # no record: nothing is left out
+    assert len(with_meaning(random_model(0)).similar("aaa", n=100)) == 7
+
+
+def test_neighbours_in_context_are_those_that_fit_there():
+    """A word of two topics."""
+    lines = [[*line[:6], "both", *line[6:]] if i % 4 < 2 else line for i, line in enumerate(topical())]
+    model = fit(counts_of(lines), state_size=3, iterations=1)
+    for topic in TOPICS[:2]:
+        found = model.similar("both", context=[*topic[:2], "both", *topic[2:4]], n=4)
+        assert {word for word, _ in found} <= set(topic)
+        assert model.similar("BOTH", context=[*topic[:2], "Both", *topic[2:4]], n=4) == found
+        # the sum of the word's meaning and its topic
+        word, about = np.split(model([*topic[:2], "both", *topic[2:4]], recipe="word_meaning+topic").vectors[2], 2)
+        assert found == model.words.nearest(word + about, n=4, without=[model.words.row("both")])
+
+
+def test_a_new_word_is_inferred_from_its_contexts(model):
+    for topic in TOPICS:
+        contexts = [["the", "Quuq", *topic[:2]], [topic[2], "quuq", topic[3], "of"]]
+        vector = model.words.infer("quuq", contexts=contexts)
+        assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
+        more = model.words.infer("quuq", contexts=contexts * 20)
+        assert {word for word, _ in model.words.nearest(more, n=4)} <= set(topic)
+
+
+@pytest.mark.parametrize(
+    ("word", "contexts", "message"),
+    [
+        ("quuq", [], "at least one text"),
+        ("", ["a text"], "needs a word"),
+        ("quuq", "the quuq", "single string"),
+        ("quuq", ["the bax"], "not a token of a context"),
+        ("quuq", [""], "not a token of a context"),
+        ("quuq", ["quuq"], "nothing but the word"),
+    ],
+)
+def test_contexts_that_say_nothing(model, word, contexts, message):
+    with pytest.raises(ArgumentError, match=message):
+        model.words.infer(word, contexts=contexts)
+    with pytest.raises(ArgumentError, match="for meaning"):
+        model.words.use.infer("quuq", contexts=["the quuq"])
+
+
+def test_bad_kinds(model):
+    with pytest.raises(ArgumentError, match="kind='sense' is not one of 'meaning', 'use'"):
+        model.similar("bax", kind="sense")
+
+
+def test_numbers_are_found_as_they_are_counted():
+    words = ["NUM", "aab", "aac", "aad", "aae", "aaf", "aag", "aah"]
+    settings = TextSettings(tokenizer="whitespace", unknown="single")
+    model = with_meaning(random_model(0, words=words, settings=settings))
+    assert "1984" in model.words
+    np.testing.assert_array_equal(model.words["1984"], model.words["NUM"])
