@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 import typer
 
 from textlds.corpus.settings import ReadSettings
+from textlds.errors import ArgumentError
 from textlds.learn.settings import FitSettings
 from textlds.settings import ADVANCED, Option, Settings
 
@@ -126,7 +127,12 @@ def _value(name: str, field: dataclasses.Field[Any], value: Any) -> Any:
     facts: Option = field.metadata["option"]
     if not (facts.words and facts.kind):
         return value
-    return number_or_word(name.replace("_", "-"), value, facts.kind, *facts.words)
+    read = number_or_word(name.replace("_", "-"), value, facts.kind, *facts.words)
+    try:
+        facts.check(name, read)
+    except ArgumentError as error:
+        raise typer.BadParameter(str(error)) from error
+    return read
 
 
 def number_or_word(name: str, value: str, kind: type[int] | type[float], *words: str) -> Any:

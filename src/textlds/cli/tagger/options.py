@@ -24,7 +24,10 @@ Column = Annotated[
 ]
 Format = Annotated[
     Literal["auto", "conllu", "conll", "tsv"],
-    typer.Option(help="CoNLL-U; columns separated by spaces (CoNLL-2003); word, tab, tag. auto: what it looks like."),
+    typer.Option(
+        metavar="WORD",
+        help="conllu; conll: columns separated by spaces; tsv: word, tab, tag; auto: what it looks like.",
+    ),
 ]
 
 

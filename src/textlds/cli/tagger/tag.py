@@ -98,8 +98,9 @@ def command(
         Literal["auto", "text", "tokens", "conllu"],
         typer.Option(
             "--input",
-            help="What the files hold: raw text, one paragraph per line; tokens, one sentence per line with spaces "
-            "between them; or CoNLL-U. auto: CoNLL-U if the name says so, otherwise text.",
+            metavar="WORD",
+            help="What the files hold. text: one paragraph per line; tokens: one sentence per line with spaces between "
+            "them; conllu; auto: conllu if the name says so, otherwise text.",
         ),
     ] = "auto",
     min_confidence: Annotated[
