@@ -33,7 +33,6 @@ import textlds
 from benchmarks.senses import study
 from textlds.corpus.reading.tagged import read_tagged
 from textlds.search import OccurrenceIndex
-from textlds.search.senses import SenseSpace
 
 Vectors = NDArray[np.float32]
 Search = Callable[[Vectors], NDArray[np.int64]]
@@ -118,11 +117,10 @@ def occurrences(model: textlds.TextLDS, text: Path, path: Path, n: int) -> Vecto
     """Return the vectors of some occurrences of words, from a file if it is there."""
     if path.exists() and len(np.load(path, mmap_mode="r")) == n:
         return np.array(np.load(path, mmap_mode="r"))
-    space = SenseSpace(model)
     lines = [line for line in text.read_text(encoding="utf-8").split("\n") if len(line) > 50]
     found: list[Vectors] = []
     size, rng = 0, np.random.default_rng(0)
-    for sense in space.embed(lines, threads=1):
+    for sense in model.embed(lines, recipe="meaning", threads=1):
         lettered = np.array([any(character.isalpha() for character in token) for token in sense.tokens])
         found.append(sense.vectors[lettered & (rng.random(len(lettered)) < 0.5)])
         size += len(found[-1])
@@ -280,7 +278,7 @@ def page(results: dict[str, Any]) -> str:
         "",
     ]
     for part, found in results.get("senses", {}).items():
-        names = [name for name in ("parts of speech", "pseudo-words", "SCWS") if name in found["state"]]
+        names = [name for name in ("parts of speech", "pseudo-words", "SCWS") if name in found["meaning"]]
         lines += [f"## Which vector of a sense, {part}", "", f"| vector | {' | '.join(names)} |"]
         lines += ["|---" * (len(names) + 1) + "|"]
         for kind, row in found.items():

@@ -18,10 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import textlds
-from benchmarks.recorded import recipe_of
 from textlds.corpus.reading.tagged import Tagged
 from textlds.evaluation.data import read_scws
-from textlds.search.senses import TOPIC, SenseSpace
 
 Vectors = NDArray[np.float32]
 Places = Sequence[tuple[Sequence[str], int]]  # tokens, and the position of the word
@@ -35,37 +33,22 @@ _AROUND = 60  # words on either side, beyond which nothing counts
 def views(model: textlds.TextLDS) -> dict[str, View]:
     """Return the kinds of vectors that are compared, each a function from places to vectors."""
 
-    def parts(*names: str, evidence: str = "model") -> View:
+    def recipe(text: str) -> View:
         def embed(texts: list[Sequence[str]]) -> Iterator[Vectors]:
-            for text in model.embed(texts, recipe=recipe_of(names, evidence), threads=1):
-                yield text.vectors
-
-        return lambda places: at_places(embed, places)
-
-    def both(topic: float, state: float = 1.0, *, evidence: str = "model") -> View:
-        space = SenseSpace(model, recipe=recipe_of(["state"], evidence))
-
-        def embed(texts: list[Sequence[str]]) -> Iterator[Vectors]:
-            for sense in space.embed(texts, threads=1):
-                vectors = sense.vectors.copy()
-                vectors[:, : model.state_size] *= state
-                vectors[:, model.state_size :] *= np.sqrt(topic / TOPIC)
-                yield vectors
+            for found in model.embed(texts, recipe=text, threads=1):
+                yield found.vectors
 
         return lambda places: at_places(embed, places)
 
     return {
-        "left": parts("left"),
-        "right": parts("right"),
-        "left, right": parts("left", "right"),
-        "state": parts("state"),
-        "state, equal evidence": parts("state", evidence="equal"),
-        "before, after, equal evidence": parts("before", "after", evidence="equal"),
-        "topic": both(1.0, 0.0),
-        "topic, equal evidence": both(1.0, 0.0, evidence="equal"),
-        "state, topic x 0.5": both(0.5),
-        "state, topic x 0.5, equal evidence": both(0.5, evidence="equal"),
-        "state, topic x 1, equal evidence": both(1.0, evidence="equal"),
+        "state, fitted": recipe("state, fitted"),
+        "context": recipe("context"),
+        "previous and next word": recipe("previous_word+next_word"),
+        "topic": recipe("topic"),
+        "word meaning": recipe("word_meaning"),
+        "meaning": recipe("meaning"),
+        "meaning and state": recipe("sense+state"),
+        "topic and state": recipe("topic+state"),
     }
 
 

@@ -70,11 +70,10 @@ def test_rare_words_and_other_spellings_are_left_out():
     counts = counts_of(lines)
     model = fit(counts, state_size=3, iterations=1)
     np.testing.assert_allclose(model.words.counts, counts.unigrams[: counts.vocabulary.n_types], atol=1e-2)
-    found = [word for word, _ in model.words.most_similar("bax", n=100)]
+    found = [word for word, _ in model.words.most_similar("bax", n=100, min_count=20)]
     assert "rarex" not in found
     assert "Bax" not in found
     assert "rarex" in [word for word, _ in model.words.most_similar("kox", n=100, min_count=2)]
-    assert with_meaning(random_model(0)).words.counts is None  # no record: nothing is left out
     assert len(with_meaning(random_model(0)).similar("aaa", n=100)) == 7
 
 
