@@ -43,7 +43,9 @@ def command(
             help="content: without the 100 most frequent ones; or those of a file, one per line.",
         ),
     ] = "all",
-    recipe: opt.Recipe = "paper",
+    recipe: Annotated[
+        str | None, typer.Option(help="Of the vectors, by default the paper's, or context where profiles are observed.")
+    ] = None,
     threads: opt.Threads = None,
     resume: opt.Resume = False,
     force: opt.Force = False,

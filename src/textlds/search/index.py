@@ -23,7 +23,7 @@ from textlds.model.textlds import TextLDS
 from textlds.progress import ProgressOption, resolve
 from textlds.search.building import MODEL, OCCURRENCES, TEXTS, VECTORS, WORDS, build, job_of, model_sum
 from textlds.search.sampling import Plan, Words, word_key
-from textlds.search.senses import TOPIC, SenseSpace, reweighted
+from textlds.search.senses import TOPIC, SenseSpace, reweighted, usual_recipe
 from textlds.search.texts import Content, TextReader, expect
 from textlds.search.vectors import VectorIndex, require_faiss
 from textlds.storage.arrays import read_arrays
@@ -114,7 +114,7 @@ class OccurrenceIndex:
         words: Words = "all",
         min_count: int | None = None,
         per_word: int | Literal["all"] | None = None,
-        recipe: RecipeLike = "paper",
+        recipe: RecipeLike | None = None,
         settings: IndexSettings | None = None,
         threads: int | None = None,
         resume: bool = False,
@@ -132,7 +132,8 @@ class OccurrenceIndex:
                 vocabulary below 1000 words); or a list of words.
             min_count: Words that occur less often are left out (1).
             per_word: How many occurrences of a word are kept, drawn at random (1000), or ``"all"``.
-            recipe: Of the vectors: ``"paper"`` or ``"context"``, or another with the part ``"state"`` alone.
+            recipe: Of the vectors, with the part ``"state"`` alone; by default ``"paper"``, or ``"context"`` where
+                profiles are observed.
             settings: Other settings, such as ``IndexSettings(seed=1, text_column="body")``.
             threads: How many; all cores by default. The number does not change what is kept.
             resume: Continue interrupted work, which is kept in ``<output>.work``.
@@ -143,7 +144,8 @@ class OccurrenceIndex:
         words = words if isinstance(words, str) else list(words)
         opened, count = open_model(model), check_threads(threads)
         chosen = IndexSettings.joined(settings, "settings", min_count=min_count, per_word=per_word)
-        plan = Plan(words, chosen.min_count, chosen.kept, chosen.seed, str(opened.recipe(recipe)))
+        used = opened.recipe(recipe or usual_recipe(opened))
+        plan = Plan(words, chosen.min_count, chosen.kept, chosen.seed, str(used))
         SenseSpace(opened, recipe=plan.recipe)  # refuses what it cannot use before anything is read
         sources = open_sources(corpus, chosen)
         job = job_of(opened, sources, chosen, plan)

@@ -44,6 +44,11 @@ class Sense:
     vectors: Vectors
 
 
+def usual_recipe(model: TextLDS) -> str:
+    """Return the recipe of occurrences: the paper's, or that of a context where profiles are observed."""
+    return "paper" if model.observations == "words" else "context"
+
+
 class SenseSpace:
     """Gives the occurrences of words their vectors.
 
@@ -52,9 +57,9 @@ class SenseSpace:
         recipe: Of the first part; it must have the part "state" alone. The topic has the same weighting.
     """
 
-    def __init__(self, model: TextLDS, *, recipe: RecipeLike = "paper") -> None:
+    def __init__(self, model: TextLDS, *, recipe: RecipeLike | None = None) -> None:
         self.model = model
-        chosen = model.recipe(recipe)
+        chosen = model.recipe(usual_recipe(model) if recipe is None else recipe)
         if chosen.parts != ("state",):
             raise ArgumentError(
                 f"recipe={str(recipe)!r} has the parts {'+'.join(chosen.parts)}; an index of occurrences has 'state' "
