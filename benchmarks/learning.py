@@ -128,7 +128,7 @@ def one_spmm(matrix: Any, dtype: Any, width: int) -> dict[str, float]:
 
 def relaxation(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     counts = counts_of(arguments, folder)
-    settings = FitSettings(state_size=arguments.state_size)
+    settings = FitSettings(state_size=arguments.state_size, observations="words")
     words = word_moments(counts.unigrams, counts.lags, threads=arguments.threads)
     size = settings.sketch_size(len(counts.vocabulary)) or len(counts.vocabulary)
     results: dict[str, Any] = {}
@@ -174,7 +174,7 @@ def sketch(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
                 counts,
                 state_size=arguments.state_size,
                 iterations=50,
-                settings=textlds.FitSettings(state_size=arguments.state_size, compression=compression),
+                settings=textlds.FitSettings(compression=compression, observations="words"),
                 threads=arguments.threads,
             )
         )

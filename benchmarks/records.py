@@ -63,7 +63,7 @@ def ptb(arguments: argparse.Namespace) -> dict[str, Any]:
             state_size=arguments.state_sizes[0],
             iterations=arguments.iterations,
             pseudocount=200,
-            settings=textlds.FitSettings(start=start, compression="none"),  # type: ignore[arg-type]
+            settings=textlds.FitSettings(start=start, compression="none", observations="words"),  # type: ignore[arg-type]
             threads=arguments.threads,
         )
         results["curves"][start] = [model.history.start, *model.history.log_likelihood]
@@ -80,8 +80,8 @@ def wikipedia(arguments: argparse.Namespace) -> dict[str, Any]:
     counts = textlds.count(texts=lines, vocab_size=50_000, threads=arguments.threads)
     results: dict[str, Any] = {"tokens": int(counts.tokens), "count_seconds": time.perf_counter() - began}
     size = arguments.state_sizes[1]
-    model = textlds.fit(counts, state_size=size, threads=arguments.threads)
-    start = textlds.fit(counts, state_size=size, iterations=0, threads=arguments.threads)
+    options = {"state_size": size, "observations": "words", "threads": arguments.threads}
+    model, start = textlds.fit(counts, **options), textlds.fit(counts, iterations=0, **options)
     results["fit_seconds"] = model.history.seconds[-1]
     results["sketch_loss"] = model.history.settings.get("sketch_loss", 0.0)
     results["curve"] = [model.history.start, *model.history.log_likelihood]

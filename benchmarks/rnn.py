@@ -211,6 +211,7 @@ def network(study: Study, start: str, settings: dict[str, float], seed: int) -> 
             iterations=int(settings["iterations"]),
             pseudocount=settings["pseudocount"],
             seed=seed,
+            observations="words",
             threads=1,
         )
         lm = RecurrentLM.from_lds(model, held_out=study.dev_lines)

@@ -74,7 +74,13 @@ def learnt(arguments: argparse.Namespace, measure: Callable[..., None]) -> None:
     part = first_lines(arguments.text, arguments.tokens)
     counts = textlds.count(texts=part, vocab_size=arguments.vocab_size, threads=arguments.threads)
     for size in arguments.sizes:
-        model = textlds.fit(counts, state_size=size, iterations=arguments.iterations, threads=arguments.threads)
+        model = textlds.fit(
+            counts,
+            state_size=size,
+            iterations=arguments.iterations,
+            observations="words",  # which has both weightings
+            threads=arguments.threads,
+        )
         for parts, evidence in KINDS:
             name = " + ".join(parts) + (f", {evidence} evidence" if evidence != "model" else "")
             measure(f"textlds {size}, {name}", f"textlds, {name}", embedder(model, parts, evidence))

@@ -159,7 +159,8 @@ def train(
             sources, output, chosen,
             text=text, counting=count_settings, resume=resume, threads=threads, progress=progress,
         )  # fmt: skip
-    counts = count_corpus(sources, text=text, settings=count_settings, threads=threads, progress=progress)
+    own = count_settings.for_training(text)
+    counts = count_corpus(sources, text=text, settings=own, threads=threads, progress=progress)
     model = fit_counts(counts, chosen, model_of, threads=threads, progress=progress)
     return model.with_tokenizer(None if text is None else text.custom)
 

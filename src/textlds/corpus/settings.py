@@ -111,6 +111,9 @@ class CountSettings(ReadSettings):
         vocab_size: How many of the most frequent types are kept; the others fall into unknown classes.
         max_lag: R, the largest distance counted.
         min_count: Keep no type that occurs less often; ``"auto"``: 5 from a million tokens on, fewer in a small corpus.
+        repeats: Count each distinct line of eight tokens or more this often at most (each sentence, where
+            ``boundaries="sentence"``); ``"all"``: every occurrence; ``"auto"``: all, but once in
+            :func:`textlds.train`.
         vocabulary: Count these words instead of learning them: a :class:`Vocabulary`, a file with one word a line, or
             a counts folder. A vocabulary and a folder bring their text settings.
         memory: Budget for the work, such as ``"4GB"``.
@@ -122,6 +125,10 @@ class CountSettings(ReadSettings):
         "auto", "Keep no word that occurs less often; auto: 5 from a million tokens on, fewer in a small corpus.",
         words=("auto",), kind=int, minimum=1, panel=_PANEL,
     )  # fmt: skip
+    repeats: int | Literal["auto", "all"] = option(
+        "auto", "Count a line that repeats this often at most; auto: once for train, all for count.",
+        words=("auto", "all"), kind=int, minimum=1, panel=_PANEL,
+    )  # fmt: skip
     vocabulary: Any = option(
         None, "Use the words of this file, one a line, or of this counts folder.",
         kind=str, panel=_PANEL, metavar="PATH", flag="--vocab",
@@ -130,6 +137,11 @@ class CountSettings(ReadSettings):
 
     def __post_init__(self) -> None:
         self._check_options("vocabulary", "memory")  # checked where they are used: objects, and numbers of bytes
+
+    def for_training(self, text: TextSettings | None) -> CountSettings:
+        """Return the settings with which a model is trained: lines that repeat are counted once."""
+        apart = self.vocabulary is None and (text is None or text.boundaries in ("line", "sentence"))
+        return self.replace(repeats=1) if self.repeats == "auto" and apart else self
 
     def least_count(self, tokens: int) -> int:
         """Return how often a type has to occur among so many tokens to be kept."""

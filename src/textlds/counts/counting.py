@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import logging
 import os
 import tempfile
 from pathlib import Path
@@ -23,9 +24,12 @@ from textlds.corpus.reading.opening import Source, Sources, open_sources
 from textlds.corpus.settings import CountSettings, TextSettings, contradiction
 from textlds.corpus.tokens.tokenizer import check_tokenizer
 from textlds.corpus.vocabulary import Vocabulary
+from textlds.counts import kernels
 from textlds.counts.lagcounts import LagCounts, stored_vocabulary, write_folder
-from textlds.counts.pieces import PieceStore, learn_vocabulary
+from textlds.counts.noticing import not_running_text
+from textlds.counts.pieces import PieceStore, learn_vocabulary, writable
 from textlds.counts.plan import Plan, make_plan
+from textlds.counts.repeats import leave_out_repeats
 from textlds.counts.sinks import FolderSink, MemorySink
 from textlds.counts.stages import count_store, tokenize_sources
 from textlds.errors import ArgumentError, CorpusError
@@ -33,6 +37,8 @@ from textlds.progress import Progress, ProgressOption, resolve
 from textlds.storage.folders import read_config
 from textlds.storage.parts import Parts
 from textlds.storage.work import Work, check_same
+
+_log = logging.getLogger("textlds")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +90,11 @@ def make_request(text: TextSettings | None, settings: CountSettings | None) -> R
         given = dataclasses.replace(vocabulary.settings, custom=given.custom)
         settings = dataclasses.replace(settings, vocab_size=max(1, vocabulary.n_types))
     check_tokenizer(given, given.custom)
+    if isinstance(settings.repeats, int) and given.boundaries not in ("line", "sentence"):
+        raise ArgumentError(
+            f"repeats={settings.repeats} leaves out lines, but boundaries={given.boundaries!r} lets contexts cross "
+            f"them. Use repeats='all', or boundaries='line'."
+        )
     return Request(given, settings, vocabulary)
 
 
@@ -216,7 +227,15 @@ def count_into(work: Work, target: Path, corpus: Corpus, progress: Progress) -> 
         with FolderSink(folder, len(found), max_lag) as sink:
             unigrams = count_store(store, found, plan, max_lag=max_lag, parts=work.parts, sink=sink, progress=progress)
             sink.finish()
-        write_folder(folder, found, unigrams, sink.pointers)
+        write_folder(folder, found, unigrams, sink.pointers, store.facts)
+
+
+def _notice(store: PieceStore) -> None:
+    """Warn of text that is no running text, by its first piece."""
+    first = next(iter(store))
+    units = kernels.count_boundaries(writable(first.ids), False)[0]
+    if (what := not_running_text(first.table, units)) is not None:
+        _log.warning("The text %s", what)
 
 
 def read_vocabulary(corpus: Corpus, store: PieceStore, progress: Progress) -> Vocabulary:
@@ -227,12 +246,24 @@ def read_vocabulary(corpus: Corpus, store: PieceStore, progress: Progress) -> Vo
         raise CorpusError(
             f"the text ({len(corpus.sources)} sources) has no token. Check the paths and the text column."
         )
+    _notice(store)
+    if isinstance(request.settings.repeats, int):
+        found = leave_out_repeats(store, request.settings.repeats, corpus.plan.types_bytes)
+        store.facts["repeats"] = found.to_json()
+        if found.units_left_out:
+            _log.info(
+                "%s of %s lines repeat others and are left out, %s tokens (all are counted with repeats='all').",
+                *(f"{n:,}" for n in (found.units_left_out, found.units, found.tokens_left_out)),
+            )
     if request.vocabulary is not None:
         return request.vocabulary
+    least = request.settings.least_count(store.tokens)
+    if least > 1 and request.settings.min_count == "auto":
+        _log.info("Words that occur fewer than %d times are unknown (min_count=1 keeps them).", least)
     return learn_vocabulary(
         store,
         vocab_size=request.settings.vocab_size,
-        min_count=request.settings.least_count(store.tokens),
+        min_count=least,
         settings=dataclasses.replace(request.text, custom=None),
         limit=corpus.plan.types_bytes,
     )

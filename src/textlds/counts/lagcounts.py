@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -169,7 +170,13 @@ def stored_vocabulary(path: str | os.PathLike[str]) -> Vocabulary:
     return Vocabulary.from_json(read_json(Path(path) / VOCABULARY), TextSettings.from_json(config["settings"]))
 
 
-def write_folder(folder: Path, vocabulary: Vocabulary, unigrams: NDArray[Any], pointers: NDArray[np.int64]) -> None:
+def write_folder(
+    folder: Path,
+    vocabulary: Vocabulary,
+    unigrams: NDArray[Any],
+    pointers: NDArray[np.int64],
+    facts: Mapping[str, Any] | None = None,
+) -> None:
     """Complete a counts folder whose columns and values a FolderSink has written."""
     write_json(folder / VOCABULARY, vocabulary.to_json(), indent=None)
     write_arrays(folder / ARRAYS, {"unigrams": unigrams, "pointers": pointers})
@@ -182,6 +189,7 @@ def write_folder(folder: Path, vocabulary: Vocabulary, unigrams: NDArray[Any], p
         "tokens": unigrams.sum().item(),
         "pairs": pointers[:, -1].tolist(),
         "exact": unigrams.dtype.kind == "i",
+        **(facts or {}),
     }
     write_config(folder, kind=KIND, content=content)
 

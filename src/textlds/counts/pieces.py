@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -125,6 +126,9 @@ class PieceStore:
             taken :data:`DURABLE_AFTER` seconds, so that it can be resumed; less than that is sooner done again than
             written every time.
         memory: Bytes that pieces may take in memory.
+
+    Attributes:
+        facts: What was done to the pieces, for the record.
     """
 
     def __init__(self, parts: Parts, memory: int) -> None:
@@ -136,6 +140,8 @@ class PieceStore:
         self._after_token = False
         self._begin = time.monotonic()
         self._unwritten: list[int] = []
+        self.facts: dict[str, Any] = {}
+        self._left_out: Callable[[int, Piece], Piece] = lambda _, piece: piece
 
     def __len__(self) -> int:
         return len(self._held)
@@ -178,13 +184,24 @@ class PieceStore:
 
     def __iter__(self) -> Iterator[Piece]:
         for index in range(len(self)):
-            yield self._held[index] or self._loaded(index)
+            yield self._left_out(index, self._held[index] or self._loaded(index))
+
+    def leave_out(self, units: Sequence[Flags], without: Callable[[Piece, Flags], Piece]) -> None:
+        """Leave some units out of the pieces from here on: mark them, piece by piece, and say how it is done."""
+        self._left_out = lambda index, piece: without(piece, units[index])
+        self.tokens = self.table_bytes = self.boundaries = 0
+        after_token = False
+        for piece in self:
+            runs, after_token = kernels.count_boundaries(writable(piece.ids), after_token)
+            self.boundaries += runs
+            self.tokens += piece.tokens
+            self.table_bytes += piece.table.nbytes
 
     def drain(self) -> Iterator[Piece]:
         """Iterate for the last time, freeing memory on the way."""
         for index in range(len(self)):
             piece, self._held[index] = self._held[index], None
-            yield piece or self._loaded(index)
+            yield self._left_out(index, piece or self._loaded(index))
 
     def _loaded(self, index: int) -> Piece:
         piece = self.load(index)

@@ -91,6 +91,11 @@ def count_on_cluster(
         progress: Whether or where to show progress.
     """
     request = make_request(text, settings)
+    if isinstance(request.settings.repeats, int):
+        raise ArgumentError(
+            f"repeats={request.settings.repeats} compares all lines with each other, which a cluster does not do yet. "
+            f"Count with repeats='all', or on one machine."
+        )
     max_lag = request.settings.max_lag
     opened = open_sources(sources, request.settings)
     texts = cut(opened, max(1, min(piece_bytes, parse_memory(request.settings.memory) // 16)))

@@ -21,7 +21,7 @@ from textlds.learn.checkpoint import LEXICON, SKETCH, STEP, Checkpoint, SavedSte
 from textlds.learn.em import FIRST_RELAXATION, EMStep, check_horizon, em_steps
 from textlds.learn.history import History
 from textlds.learn.moments import Moments, WordMoments, word_moments
-from textlds.learn.settings import FitSettings
+from textlds.learn.settings import FitSettings, auto_state_size
 from textlds.learn.sketch import Sketch, lost_energy, products, projected, sketch
 from textlds.learn.ssid import neighbour_start, random_start, subspace_identification
 from textlds.lexicon.lexicon import Lexicon, make_lexicon
@@ -141,6 +141,12 @@ class FitRun(Generic[Model]):
         sketched: Sketch | None = None,
         lexicon: Lexicon | None = None,
     ) -> None:
+        chosen = auto_state_size(counts.tokens, len(counts.vocabulary))
+        if isinstance(settings.state_size, int) and settings.state_size > 2 * chosen:
+            _log.warning(
+                "state_size=%d is much for %s tokens of %s words; state_size='auto' would be %d.",
+                settings.state_size, f"{counts.tokens:,}", f"{len(counts.vocabulary):,}", chosen,
+            )  # fmt: skip
         settings = settings.resolved(counts.tokens, len(counts.vocabulary))
         self._counts, self._settings, self._build, self._callback = counts, settings, build, callback
         self._checkpoint: Checkpoint | None = None

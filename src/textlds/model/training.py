@@ -86,7 +86,7 @@ def train_to_folder(
         threads: How many; all cores by default.
         progress: Whether or where to show progress.
     """
-    corpus = open_corpus(sources, text, counting, threads)
+    corpus = open_corpus(sources, text, (counting or CountSettings()).for_training(text), threads)
     settings.check_counts(corpus.request.most_rows, corpus.request.settings.max_lag)
     identities = corpus.identities()
     place = None if counts_output is None else os.path.abspath(counts_output)
