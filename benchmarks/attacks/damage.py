@@ -22,6 +22,7 @@ import numpy as np
 
 import textlds
 from textlds.errors import TextLDSError
+from textlds.learn.settings import FitSettings
 from textlds.storage.arrays import read_arrays
 
 TEXT = "\n".join(f"the w{i % 7} of w{i * i % 13} is Number{i % 3} a w{i % 5} ." for i in range(400))
@@ -37,11 +38,12 @@ class Target:
 
 
 def _counts() -> textlds.LagCounts:
-    return textlds.count(texts=[TEXT], max_lag=3, vocab_size=40, workers=1)
+    return textlds.count(texts=[TEXT], max_lag=3, vocab_size=40, threads=1)
 
 
 def _model() -> textlds.TextLDS:
-    return textlds.fit(_counts(), state_size=4, iterations=2, ssid_horizon=2, em_horizon=3, threads=1)
+    settings = FitSettings(state_size=4, iterations=2, ssid_horizon=2, em_horizon=3)
+    return textlds.fit(_counts(), settings=settings, threads=1)
 
 
 def _finite(*arrays: Any) -> bytes:

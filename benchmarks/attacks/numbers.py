@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 import textlds
+from textlds.corpus.settings import TextSettings
 from textlds.errors import TextLDSError
+from textlds.learn.settings import FitSettings
 
 RECIPES: list[dict[str, Any]] = [
     {"recipe": "paper"}, {"recipe": "context"}, {"recipe": "features"}, {"recipe": "paper", "dtype": "float64"},
@@ -100,8 +102,10 @@ def run(seed: int) -> str | None:
 
 def fitted(case: Case) -> textlds.TextLDS:
     """Count and fit a case."""
-    counts = textlds.count(texts=case.texts, workers=1, **case.counting)
-    return textlds.fit(counts, threads=1, **case.fitting)
+    sizes = {name: case.counting[name] for name in ("max_lag", "vocab_size")}
+    text = TextSettings(**{name: value for name, value in case.counting.items() if name not in sizes})
+    counts = textlds.count(texts=case.texts, threads=1, text=text, **sizes)
+    return textlds.fit(counts, threads=1, settings=FitSettings(**case.fitting))
 
 
 def check(case: Case, model: textlds.TextLDS) -> str | None:

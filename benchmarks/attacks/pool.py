@@ -1,0 +1,95 @@
+"""Attacks in forked workers: the libraries are loaded once, and whatever an attack does to a worker is seen here."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+Attack = Callable[[int], str | None]
+
+_BATCH = 100  # attacks a worker makes before another one takes its place
+_SECONDS = 60  # that an attack may take
+
+
+@dataclass
+class _Worker:
+    pid: int
+    pipe: int
+    seed: int  # that it is at
+    stop: int
+    rest: bytes = b""
+    began: float = field(default_factory=time.monotonic)
+
+
+def run(
+    attack: Attack, first: int, count: int, *, workers: int = 2, seconds: float
+) -> Iterator[tuple[int, str | None]]:
+    """Yield each seed with what went wrong, until the count or the time is reached.
+
+    ``attack`` returns None if nothing did, and "" for a case that counts but shows nothing (it was refused, say). A
+    signal, a hang or an exit of a worker is what went wrong with the seed that it was at.
+    """
+    end = time.monotonic() + seconds
+    following, stop = first, first + count
+    running: list[_Worker] = []
+    again: list[tuple[int, int]] = []
+    while True:
+        while len(running) < workers and (again or following < stop) and time.monotonic() < end:
+            begin, finish = again.pop() if again else (following, min(following + _BATCH, stop))
+            following = max(following, finish)
+            running.append(_start(attack, begin, finish, end))
+        if not running:
+            return
+        ready, _, _ = select.select([worker.pipe for worker in running], [], [], 1.0)
+        for worker in list(running):
+            if worker.pipe in ready:
+                data = os.read(worker.pipe, 1 << 16)
+                worker.rest += data
+                *lines, worker.rest = worker.rest.split(b"\n")
+                for line in lines:
+                    seed, _, text = line.decode("utf-8", "replace").partition("\t")
+                    worker.seed, worker.began = int(seed) + 1, time.monotonic()
+                    yield int(seed), None if text == "-" else text
+                if not data:
+                    running.remove(worker)
+                    os.close(worker.pipe)
+                    status = os.waitpid(worker.pid, 0)[1]
+                    if status:
+                        yield worker.seed, f"the process ended with {_name(status)}"
+                        if worker.seed + 1 < worker.stop:
+                            again.append((worker.seed + 1, worker.stop))
+            elif time.monotonic() - worker.began > _SECONDS:
+                os.kill(worker.pid, signal.SIGKILL)
+
+
+def _name(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        return f"{signal.Signals(number).name}{' (it hung)' if number == signal.SIGKILL else ''}"
+    return f"exit code {os.waitstatus_to_exitcode(status)}"
+
+
+def _start(attack: Attack, begin: int, stop: int, end: float) -> _Worker:
+    theirs, ours = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(theirs)
+        try:
+            for seed in range(begin, stop):
+                if time.monotonic() > end:
+                    break
+                try:
+                    wrong = attack(seed)
+                except Exception as error:
+                    wrong = f"{type(error).__name__}: {error}"
+                text = "-" if wrong is None else wrong.replace("\n", " ")[:500]
+                os.write(ours, f"{seed}\t{text}\n".encode("utf-8", "replace"))
+            os._exit(0)
+        except BaseException:
+            os._exit(99)
+    os.close(ours)
+    return _Worker(pid, theirs, begin, stop)
