@@ -215,9 +215,7 @@ def reduced(space: EmbeddingSpace, frequencies: Vector, dimensions: int) -> Embe
 
 class _Reduced(EmbeddingSpace):
     def __init__(self, space: EmbeddingSpace, frequencies: Vector, dimensions: int) -> None:
-        self._start(
-            Engine(space.system, np.empty((0, len(space.system.A))), np.float64), speller=space.speller, fast=False
-        )
+        self._start(Engine(space.system, space.all_gains, np.float64), speller=space.speller, fast=False)
         root = np.sqrt(frequencies)
         words = np.asarray(space.words, np.float64)
         axes = np.linalg.eigh(symmetric((root[:, None] * words).T @ words))[1][:, ::-1][:, :dimensions]
