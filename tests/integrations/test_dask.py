@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import itertools
 import os
 import signal
 from pathlib import Path
@@ -13,9 +14,9 @@ from typer.testing import CliRunner
 from counts.texts import count_corpus, flat, make_text
 from textlds.corpus.settings import CountSettings, TextSettings
 from textlds.counts import LagCounts
-from textlds.errors import ArgumentError, ClusterError, CorpusError, CorpusNotFoundError
+from textlds.errors import ArgumentError, ClusterError, CorpusError, CorpusNotFoundError, OutputExistsError
 from textlds.integrations.cluster import Cluster, connect
-from textlds.integrations.dask import count_on_cluster, cut
+from textlds.integrations.dask import count_on_cluster, count_on_cluster_to_folder, cut, row_blocks
 
 distributed = pytest.importorskip("distributed")
 
@@ -65,6 +66,32 @@ def test_the_same_bytes_as_one_thread(client, corpus, settings, tmp_path):
     assert files(together, tmp_path / "together") == files(alone, tmp_path / "alone")
 
 
+@pytest.mark.parametrize("block_bytes", [1 << 28, 100_000, 8_000])
+def test_the_folder_is_written_block_by_block(client, corpus, block_bytes, tmp_path):
+    options = {"vocab_size": 300, "max_lag": 4, "text": SETTINGS[1]}
+    alone = files(count_corpus(corpus, threads=1, **options), tmp_path / "alone")
+    killer = Killer(client, ["Sum"] if block_bytes < 1 << 20 else [])
+    count_on_cluster_to_folder(
+        client, corpus, tmp_path / "together",
+        piece_bytes=20_000, block_bytes=block_bytes, progress=killer, **flat(dict(options)),
+    )  # fmt: skip
+    assert len(killer.killed) == (block_bytes < 1 << 20)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "together").iterdir()} == alone
+    with pytest.raises(OutputExistsError):
+        count_on_cluster_to_folder(client, corpus, tmp_path / "together")
+
+
+def test_blocks_of_rows_cover_all_rows_once():
+    lengths = np.array([1000, 0, 3, 3, 3, 500, 0, 0, 1])
+    for entries in (1, 10, 600, 10_000):
+        bounds = row_blocks(lengths, entries)
+        assert bounds[0] == 0
+        assert bounds[-1] == len(lengths)
+        assert all(a < b for a, b in itertools.pairwise(bounds))
+        for low, high in itertools.pairwise(bounds):
+            assert lengths[low:high].sum() <= entries + lengths[low:high].max()
+
+
 class Killer:
     """A progress display that kills a worker when a stage is at its second piece."""
 
@@ -85,7 +112,7 @@ class Killer:
             self.killed.append(victim)
 
 
-@pytest.mark.parametrize("stages", [["tokenise"], ["count"], ["tokenise", "count"]], ids=str)
+@pytest.mark.parametrize("stages", [["Tokenise"], ["Count"], ["Tokenise", "Count"]], ids=str)
 def test_a_worker_that_dies_costs_only_its_pieces(client, corpus, stages):
     options = {"vocab_size": 400, "max_lag": 4, "text": SETTINGS[1]}
     killer = Killer(client, stages)

@@ -51,13 +51,14 @@ def command(
     """
     if scheduler is not None:
         from textlds.integrations.cluster import connect
-        from textlds.integrations.dask import count_on_cluster
+        from textlds.integrations.dask import count_on_cluster_to_folder
         from textlds.storage.folders import check_output
 
         check_output(output, force=force)
         with connect(scheduler) as client:
-            counts = count_on_cluster(client, files, text=text, settings=counting, progress=not quiet)
-            counts.save(output, force=force)
+            count_on_cluster_to_folder(
+                client, files, output, text=text, settings=counting, force=force, progress=not quiet
+            )  # fmt: skip
     else:
         from textlds.counts.counting import count_to_folder
 

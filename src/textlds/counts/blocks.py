@@ -184,11 +184,13 @@ def merge(
     threads: int,
     sink: Sink,
     entries: int = RANGE_ENTRIES,
+    n_columns: int | None = None,
 ) -> None:
     """Sum weighted sources row by row and hand the rows to ``sink``.
 
     Zero totals are dropped. The work is exact in int64 if all weights and values are integers. Memory: about 40
-    bytes for each of ``entries`` a thread, whatever the size of the sources.
+    bytes for each of ``entries`` a thread, whatever the size of the sources. There are as many columns as rows, unless
+    ``n_columns`` says otherwise.
     """
     n_rows = sources[0].n_rows
     for lag in range(1, max_lag + 1):
@@ -208,7 +210,10 @@ def merge(
                 values=np.concatenate(scaled),
             )
 
-        sum_segments(lag, lengths.sum(axis=0), segments, n_columns=n_rows, threads=threads, sink=sink, entries=entries)
+        sum_segments(
+            lag, lengths.sum(axis=0), segments,
+            n_columns=n_columns or n_rows, threads=threads, sink=sink, entries=entries,
+        )  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)

@@ -67,11 +67,15 @@ class Cluster:
 
     def watch(self, name: str, futures: Sequence[Any], *, unit: str = "pieces") -> None:
         """Show progress until all are done; the first error is raised."""
-        with self._progress.task(name.capitalize(), len(futures), unit) as task:
+        with self.task(name, len(futures), unit) as task:
             for future in self._completed(futures):
                 if future.status != "finished":
                     _raise(future)
                 task.advance(1)
+
+    def task(self, name: str, total: int, unit: str) -> contextlib.AbstractContextManager[Any]:
+        """Show the progress of one stage."""
+        return self._progress.task(name.capitalize(), total, unit)
 
     def result(self, future: Any) -> Any:
         """Wait for one result."""

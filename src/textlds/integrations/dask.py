@@ -4,7 +4,12 @@
                          │ tables                        │ ids
                          ▼ summed in a tree              │
                       vocabulary ──────────────────────▶ ▼ counted where they lie
-                                                      partial counts ──▶ summed in a tree ──▶ LagCounts
+                                                      partial counts, cut into blocks of rows
+                                                         │ block by block
+                                                         ▼ summed in a tree each ──▶ written one after the other
+
+No machine holds all counts: a worker sums a block of rows at a time, and who asked for the counts writes the blocks
+into the folder as they come.
 
 Input is cut into byte ranges (of plain text) or groups of whole files, which the workers read themselves: they need to
 see the same paths. A window that reaches back over the start of a piece needs the last R rows before it; those few
@@ -15,7 +20,9 @@ of the text; nothing else is.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -29,17 +36,20 @@ from textlds.corpus.tokens.types import TypeTable
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts import kernels
 from textlds.counts.arrays import I32, I64
-from textlds.counts.blocks import count_block, merge
+from textlds.counts.blocks import RowRange, Sink, count_block, merge
 from textlds.counts.counting import Request, make_request
-from textlds.counts.lagcounts import LagCounts
+from textlds.counts.lagcounts import LagCounts, write_folder
 from textlds.counts.pieces import Piece, PieceText, boundary_row_of, tokenize, vocabulary_of, writable
 from textlds.counts.plan import parse_memory
-from textlds.counts.sinks import CsrSource, MemorySink
+from textlds.counts.sinks import CsrSource, FolderSink, MemorySink, narrow
 from textlds.errors import ArgumentError, CorpusError
 from textlds.integrations.cluster import Cluster
 from textlds.progress import ProgressOption, resolve
+from textlds.storage.folders import new_folder
 
 PIECE_BYTES = 1 << 26  # about 12 M tokens: 48 MB of ids, a second or two of work
+BLOCK_BYTES = 1 << 28  # of counts that one worker sums
+_ENTRY_BYTES = 8
 _TABLES_AT_ONCE, _COUNTS_AT_ONCE = 8, 4  # branching of the trees; partial counts are large
 
 
@@ -70,6 +80,9 @@ class Partial:
     lags: tuple[Any, ...]
 
 
+Block = tuple[RowRange, ...]  # some rows of every lag
+
+
 def count_on_cluster(
     client: Any,
     sources: Sources,
@@ -77,6 +90,7 @@ def count_on_cluster(
     text: TextSettings | None = None,
     settings: CountSettings | None = None,
     piece_bytes: int = PIECE_BYTES,
+    block_bytes: int = BLOCK_BYTES,
     progress: ProgressOption = False,
 ) -> LagCounts:
     """Count a corpus on a cluster; the result is the same as that of one thread.
@@ -88,8 +102,56 @@ def count_on_cluster(
         settings: As for :func:`textlds.counts.count_corpus`. Memory is what one task may take; pieces are made smaller
             if it is little.
         piece_bytes: Text per piece.
+        block_bytes: Of the counts that one worker sums.
         progress: Whether or where to show progress.
     """
+    cluster = Cluster(client, resolve(progress))
+    words, max_lag, partials = _counted(cluster, sources, text, settings, piece_bytes)
+    sink = MemorySink(len(words), max_lag)
+    unigrams = _reduce(cluster, partials, len(words), max_lag, sink, block_bytes)
+    return LagCounts(words, unigrams, sink.lags())
+
+
+def count_on_cluster_to_folder(
+    client: Any,
+    sources: Sources,
+    output: str | os.PathLike[str],
+    *,
+    text: TextSettings | None = None,
+    settings: CountSettings | None = None,
+    piece_bytes: int = PIECE_BYTES,
+    block_bytes: int = BLOCK_BYTES,
+    force: bool = False,
+    progress: ProgressOption = False,
+) -> None:
+    """Count a corpus on a cluster into a folder, block of rows by block of rows: no machine holds all counts.
+
+    The folder has the same bytes as that of one thread.
+
+    Args:
+        client: As for :func:`count_on_cluster`.
+        sources: As there.
+        output: The counts folder to write, on this machine.
+        text: As there.
+        settings: As there.
+        piece_bytes: As there.
+        block_bytes: As there; this machine holds one such block at a time.
+        force: Overwrite the output.
+        progress: As there.
+    """
+    with new_folder(output, force=force) as folder:
+        cluster = Cluster(client, resolve(progress))
+        words, max_lag, partials = _counted(cluster, sources, text, settings, piece_bytes)
+        with FolderSink(folder, len(words), max_lag) as sink:
+            unigrams = _reduce(cluster, partials, len(words), max_lag, sink, block_bytes)
+            sink.finish()
+        write_folder(folder, words, unigrams, sink.pointers)
+
+
+def _counted(
+    cluster: Cluster, sources: Sources, text: TextSettings | None, settings: CountSettings | None, piece_bytes: int
+) -> tuple[Vocabulary, int, list[Any]]:
+    """Return the vocabulary, the number of lags, and the counts of every piece, on the workers."""
     request = make_request(text, settings)
     if isinstance(request.settings.repeats, int):
         raise ArgumentError(
@@ -99,7 +161,6 @@ def count_on_cluster(
     max_lag = request.settings.max_lag
     opened = open_sources(sources, request.settings)
     texts = cut(opened, max(1, min(piece_bytes, parse_memory(request.settings.memory) // 16)))
-    cluster = Cluster(client, resolve(progress))
     pieces = cluster.submit("piece", _tokenize, [(piece, request.text) for piece in texts])
     summaries: list[Summary] = cluster.gather("tokenise", "summary", _summarise, [(piece,) for piece in pieces])
     words = _find_vocabulary(cluster, pieces, summaries, request)
@@ -111,8 +172,39 @@ def count_on_cluster(
     partials = cluster.submit("count", _count, jobs)
     del pieces, jobs  # a worker frees a piece when it is counted
     cluster.watch("count", partials)
-    total: Partial = cluster.result(cluster.tree("sum", _add, partials, _COUNTS_AT_ONCE))
-    return LagCounts(words, total.unigrams, total.lags)
+    return words, max_lag, partials
+
+
+def _reduce(cluster: Cluster, partials: list[Any], n_rows: int, max_lag: int, sink: Sink, block_bytes: int) -> I64:
+    """Sum partial counts block of rows by block of rows into a sink; returns the occurrences of words."""
+    facts: list[tuple[I64, I64]] = cluster.gather("weigh", "weigh", _weigh, [(partial,) for partial in partials])
+    unigrams: I64 = np.stack([occurrences for occurrences, _ in facts]).sum(axis=0)
+    # the sum of blocks has at most as many entries as the blocks
+    bounds = row_blocks(np.stack([lengths for _, lengths in facts]).sum(axis=0), block_bytes // _ENTRY_BYTES)
+    blocks = []
+    for low, high in itertools.pairwise(bounds):
+        parts = cluster.submit("block", _block, [(partial, low, high) for partial in partials])
+        blocks.append(cluster.tree("sum", partial_sum(n_rows), parts, _COUNTS_AT_ONCE))
+    del partials[:]
+    with cluster.task("sum", len(blocks), "blocks") as task:
+        while blocks:
+            block: Block = cluster.result(blocks.pop(0))
+            for lag in block:
+                sink.append(lag)
+            task.advance(1)
+    return unigrams
+
+
+def row_blocks(lengths: I64, entries: int) -> list[int]:
+    """Return where blocks of rows begin, with the number of rows at the end; each has about so many entries."""
+    numbers = np.cumsum(lengths) // max(entries, 1)
+    begins = np.flatnonzero(np.diff(numbers)) + 1
+    return [0, *begins.tolist(), len(lengths)]
+
+
+def partial_sum(n_columns: int) -> Any:
+    """Return the function that sums blocks with this many columns."""
+    return functools.partial(_add_blocks, n_columns)
 
 
 def cut(sources: Sequence[Source], piece_bytes: int) -> list[list[Source]]:
@@ -245,8 +337,60 @@ def _count(piece: Piece, vocabulary: Vocabulary, beginning: tuple[I32, int], max
     return Partial(unigrams, sink.lags())
 
 
-def _add(*partials: Partial) -> Partial:
-    max_lag = len(partials[0].lags)
-    sink = MemorySink(len(partials[0].unigrams), max_lag)
-    merge([CsrSource(p.lags) for p in partials], [1] * len(partials), max_lag=max_lag, threads=1, sink=sink)
-    return Partial(np.sum([p.unigrams for p in partials], axis=0), sink.lags())
+def _weigh(partial: Partial) -> tuple[I64, I64]:
+    """Return the occurrences of words, and how many entries each row has in all lags."""
+    lengths: I64 = np.stack([np.diff(lag.indptr).astype(np.int64) for lag in partial.lags]).sum(axis=0)
+    return partial.unigrams, lengths
+
+
+def _block(partial: Partial, low: int, high: int) -> Block:
+    """Return some rows of all lags."""
+    source = CsrSource(partial.lags)
+    lags = range(1, len(partial.lags) + 1)
+    return tuple(RowRange(k, source.row_lengths(k)[low:high], *source.read(k, low, high)) for k in lags)
+
+
+def _add_blocks(n_columns: int, *blocks: Block) -> Block:
+    if len(blocks) == 1:
+        return blocks[0]
+    sink = _BlockSink(len(blocks[0]))
+    weights, max_lag = [1] * len(blocks), len(blocks[0])
+    merge([_BlockSource(b) for b in blocks], weights, max_lag=max_lag, threads=1, sink=sink, n_columns=n_columns)
+    return sink.block()
+
+
+class _BlockSource:
+    """Rows in memory, read range by range."""
+
+    def __init__(self, block: Block) -> None:
+        self.n_rows = len(block[0].lengths)
+        self._block = block
+        self._pointers = [np.concatenate([[0], np.cumsum(lag.lengths)]) for lag in block]
+
+    def row_lengths(self, lag: int) -> I64:
+        return self._block[lag - 1].lengths
+
+    def read(self, lag: int, low: int, high: int) -> tuple[I32, Any]:
+        rows, pointers = self._block[lag - 1], self._pointers[lag - 1]
+        part = slice(pointers[low], pointers[high])
+        return rows.columns[part], rows.values[part]
+
+
+class _BlockSink:
+    """Collects rows in memory."""
+
+    def __init__(self, max_lag: int) -> None:
+        self._parts: list[list[RowRange]] = [[] for _ in range(max_lag)]
+
+    def append(self, rows: RowRange) -> None:
+        copy = RowRange(rows.lag, rows.lengths.copy(), rows.columns.copy(), narrow(rows.values.copy()))
+        self._parts[rows.lag - 1].append(copy)
+
+    def block(self) -> Block:
+        return tuple(
+            RowRange(
+                k,
+                *(np.concatenate([getattr(part, name) for part in parts]) for name in ("lengths", "columns", "values")),
+            )
+            for k, parts in enumerate(self._parts, start=1)
+        )

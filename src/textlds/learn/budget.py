@@ -4,12 +4,13 @@ The rates of this machine are measured for about a second: how fast a sample of 
 counts are multiplied by panels, and how fast matrices are. What a model costs follows from them. With T tokens, V
 words, h dimensions, n iterations, R lags, p the size of the sketch, and E entries in all counts:
 
-    counting   T                                     tokens
-    products   E (p + 2 · 2 · 2 p / R) + E_1 · 16 h  entries times columns: projection, range finder, lexicon
-    dense      6 V p² + 12 n R p² h                  flops: orthogonal bases; EM on the sketch
-    memory     8 E + 4 V (3 p + 6 h)                 bytes of fitting; counting has a budget of its own
+    counting   T                               tokens
+    products   E p + E_1 · 16 h + V · 600 h    entries times columns: the moments, profiles, spelling
+    dense      6 V p² + 12 n R p² h            flops: bases and whitening; EM
+    memory     8 E + 4 V (3 p + 6 h)           bytes of fitting; counting has a budget of its own
 
-E is extrapolated from a corpus of 75M tokens: it grows as T^0.8 V^0.2.
+p = h, and where one-hot words are observed, the size of the sketch; its basis takes 8 E p / R products more. E is
+extrapolated from a corpus of 75M tokens: it grows as T^0.8 V^0.2.
 """
 
 from __future__ import annotations
@@ -33,13 +34,14 @@ from textlds.linalg.threads import check_threads, one_blas_thread
 
 # Words, state size, iterations: from what is hardly worth having to more than most need.
 LADDER: tuple[tuple[int, int, int], ...] = (
-    (5_000, 50, 10), (10_000, 50, 20), (20_000, 100, 20), (50_000, 100, 30), (50_000, 200, 30),
-    (100_000, 200, 50), (200_000, 200, 50), (200_000, 300, 50), (200_000, 400, 50),
+    (5_000, 50, 10), (10_000, 50, 20), (20_000, 100, 20), (50_000, 100, 20), (50_000, 200, 20),
+    (100_000, 200, 20), (200_000, 200, 20), (200_000, 300, 20), (200_000, 400, 20),
 )  # fmt: skip
 _SAMPLE = 4 << 20  # bytes of text that are counted to measure how fast it goes
 _PANEL = 64  # columns
 _REFERENCE = (75e6, 1e5, 104e6)  # tokens, words and entries of all lags of the corpus that E is extrapolated from
 _FIRST_LAG = 0.08  # its share of the entries
+_SPELLING = 600  # features of a word times products that their regression takes
 _UNPACKED = 4.0  # bytes of text per byte of a compressed file
 _TOKENS_PER_WORD = 20  # fewer would leave most words with too few occurrences
 _MARGIN = 1.3  # on all costs
@@ -148,18 +150,20 @@ def _choice(
     step: tuple[int, int, int], tokens: float, rates: Rates, counting: CountSettings, settings: FitSettings
 ) -> Choice:
     """Return the settings of a step with its costs; what is not a default is kept."""
-    default, fit_default = CountSettings(), FitSettings()
+    default = CountSettings()
     words, state, iterations = step
     if counting.vocab_size == default.vocab_size:
         counting = replace(counting, vocab_size=words)
-    if settings.state_size == fit_default.state_size:
+    if settings.state_size == "auto":
         settings = replace(settings, state_size=state)
-    if settings.iterations == fit_default.iterations:
+    if settings.iterations == "auto":
         settings = replace(settings, iterations=iterations)
     V, h, n, R = counting.vocab_size, settings.size, int(settings.iterations), counting.max_lag
     p = settings.sketch_size(V) or h
     E = entries(tokens, V, R)
-    columns = E * (p + 8 * p / R) + _FIRST_LAG * E * PRODUCTS * h
+    columns = E * p + _FIRST_LAG * E * PRODUCTS * h + _SPELLING * V * h
+    if settings.observations == "words":
+        columns += 8 * E * p / R
     flops = 6.0 * V * p * p + 12.0 * n * R * p * p * h
     seconds = tokens * rates.counting + columns * rates.products + flops * rates.dense
     return Choice(counting, settings, tokens, _MARGIN * seconds, _MARGIN * (8 * E + 4 * V * (3 * p + 6 * h)))

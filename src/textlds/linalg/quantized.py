@@ -52,6 +52,8 @@ class RowTable:
 
     def all(self) -> NDArray[np.float32]:
         """Return the whole table, (n, d)."""
+        if self.scale is None:
+            return np.asarray(self.values, np.float32)
         return self.rows(np.arange(len(self)))
 
     def arrays(self, name: str) -> dict[str, NDArray[Any]]:

@@ -33,6 +33,7 @@ from textlds.model.textlds import TextLDS
 from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.folders import new_folder, read_config, read_json, write_config, write_json
 from textlds.vectors.recipes import RECIPES, Recipe, Weighting, own_recipes
+from textlds.vectors.spaces import check_dtype
 from textlds.vectors.stored import CARRY, CONTEXTS, SMALL, StoredSpace, StoredTables, reduced, reduced_meaning
 
 ARRAYS, VOCABULARY, HISTORY = "packed.safetensors", "vocabulary.json", "history.json"
@@ -55,8 +56,7 @@ class PackedSpaces:
         if weighting != "equal":
             raise ArgumentError(f"weighting={weighting!r}: {_ABSENT}")
         if dtype not in self._spaces:
-            if dtype not in ("float32", "float64"):
-                raise ArgumentError(f"dtype={dtype!r} is not one of 'float32', 'float64'.")
+            check_dtype(dtype)
             self._spaces[dtype] = self._tables.space(self._vocabulary, self._frequencies, dtype)
         return self._spaces[dtype]
 

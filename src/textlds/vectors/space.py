@@ -95,16 +95,8 @@ class EmbeddingSpace:
         meaning: MeaningSpace | None = None,
     ) -> None:
         self._start(engine, speller=speller, fast=fast, meaning=meaning)
-        self._given_words = words
-        system = engine.system
-        filt, cross, smooth = moments.filt_filt, moments.smooth_filt, moments.smooth_smooth
-        self._second_moments: dict[str, Matrix] = {
-            "state": smooth,
-            "filter": filt,
-            "left_context": system.A @ filt @ system.A.T,
-            "right_context": smooth - cross - cross.T + filt,
-            "word": (frequencies[:, None] * engine.gains).T @ engine.gains,
-        }
+        self._given_words, self._frequencies = words, frequencies
+        self._second_moments = second_moments_of(engine.system, moments)
 
     def _start(
         self, engine: Engine, *, speller: Speller | None, fast: bool, meaning: MeaningSpace | None = None
@@ -117,11 +109,6 @@ class EmbeddingSpace:
     def system(self) -> CanonicalSystem:
         """The filter and smoother."""
         return self._engine.system
-
-    @property
-    def lockstep(self) -> Engine:
-        """The engine with a table of all gains."""
-        return self._engine
 
     @property
     def speller(self) -> Speller | None:
@@ -141,10 +128,9 @@ class EmbeddingSpace:
     def whitener(self, part: str) -> Array:
         """Return E[y yᵀ]^-½ of a part, (h, h)."""
         if part not in self._whiteners:
-            # Σ_filt = I here, so a variance of 1e-30 is none; with it the root stays finite for a model with C = 0
-            ridge = 1e-30 * np.eye(len(self._engine.A))
-            _, inverse = sqrt_and_inverse(self._second_moments[part] + ridge, floor=1e-8)
-            check_finite(inverse, f"second moments of the part {part!r}")
+            if part == "word" and part not in self._second_moments:
+                self._second_moments[part] = (self._frequencies[:, None] * self.all_gains).T @ self.all_gains
+            inverse = inverse_root(self._second_moments[part], part)
             self._whiteners[part] = np.ascontiguousarray(inverse, self._engine.dtype)
         return self._whiteners[part]
 
@@ -339,6 +325,25 @@ def require_meaning(meaning: MeaningSpace | None) -> MeaningSpace:
             "again from its counts, or use other vectors: recipe='context', kind='use', --vectors use."
         )
     return meaning
+
+
+def second_moments_of(system: CanonicalSystem, moments: PosteriorMoments) -> dict[str, Matrix]:
+    """Return E[y yᵀ] of every part that depends on the context, and of the filtered state."""
+    filt, cross, smooth = moments.filt_filt, moments.smooth_filt, moments.smooth_smooth
+    return {
+        "state": smooth,
+        "filter": filt,
+        "left_context": system.A @ filt @ system.A.T,
+        "right_context": smooth - cross - cross.T + filt,
+    }
+
+
+def inverse_root(second_moment: Matrix, part: str) -> Matrix:
+    """Return E[y yᵀ]^-½ of a part."""
+    # Σ_filt = I here, so a variance of 1e-30 is none; with it the root stays finite for a model with C = 0
+    _, inverse = sqrt_and_inverse(second_moment + 1e-30 * np.eye(len(second_moment)), floor=1e-8)
+    check_finite(inverse, f"second moments of the part {part!r}")
+    return inverse
 
 
 def _moment(part: Part, recipe: Recipe) -> str:

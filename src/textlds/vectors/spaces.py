@@ -10,18 +10,19 @@ import numpy as np
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError
 from textlds.inference.engine import Engine
-from textlds.lds.canonical import canonical_system, word_gains
+from textlds.lds.canonical import CanonicalSystem, canonical_system, word_gains
 from textlds.lds.params import LDSParams
 from textlds.lds.second_moments import PosteriorMoments
-from textlds.lds.steady import SteadyState, steady_state
+from textlds.lds.steady import steady_state
 from textlds.lexicon.lexicon import Lexicon
 from textlds.lexicon.observed import ObservedLexicon
 from textlds.lexicon.unknown import Speller
 from textlds.linalg.threads import one_blas_thread
-from textlds.linalg.types import Vector
+from textlds.linalg.types import Matrix, Vector
 from textlds.vectors.meaning import MeaningSpace
 from textlds.vectors.recipes import Weighting
 from textlds.vectors.space import EmbeddingSpace
+from textlds.vectors.stored import observed_space
 from textlds.vectors.weighting import Prepared, equal_weighting
 
 
@@ -43,8 +44,7 @@ class Spaces:
 
     def engine(self, dtype: str, weighting: Weighting = "fitted") -> Engine:
         """Return the filter and smoother."""
-        if dtype not in ("float32", "float64"):
-            raise ArgumentError(f"dtype={dtype!r} is not one of 'float32', 'float64'.")
+        check_dtype(dtype)
         if (dtype, weighting) not in self._engines:
             made = self._made(weighting)
             self._engines[dtype, weighting] = Engine(made.system, made.gains, np.dtype(dtype).type)
@@ -53,19 +53,22 @@ class Spaces:
     def space(self, dtype: str, weighting: Weighting = "fitted") -> EmbeddingSpace:
         """Return what turns posteriors into vectors."""
         if (dtype, weighting) not in self._spaces:
-            engine = self.engine(dtype, weighting)
             with one_blas_thread():
-                made = self._made(weighting)
-                self._spaces[dtype, weighting] = EmbeddingSpace(
-                    engine,
-                    made.moments,
-                    self._frequencies,
-                    made.words,
-                    made.speller,
-                    weighting == "equal",
-                    self.meaning,
-                )
+                self._spaces[dtype, weighting] = self._space(dtype, weighting)
         return self._spaces[dtype, weighting]
+
+    def _space(self, dtype: str, weighting: Weighting) -> EmbeddingSpace:
+        lexicon, fast = self._lexicon, weighting == "equal"
+        if fast and isinstance(lexicon, ObservedLexicon) and lexicon.size == len(self._params.A):
+            # nothing with a row per word is computed: a model is ready as soon as it is read
+            check_dtype(dtype)
+            return observed_space(
+                lexicon, *self._observed, self._vocabulary, self._frequencies, np.dtype(dtype).type,
+                meaning=self.meaning,
+            )  # fmt: skip
+        made = self._made(weighting)
+        engine = self.engine(dtype, weighting)
+        return EmbeddingSpace(engine, made.moments, self._frequencies, made.words, made.speller, fast, self.meaning)
 
     @cached_property
     def meaning(self) -> MeaningSpace | None:
@@ -80,19 +83,25 @@ class Spaces:
     @cached_property
     def _fitted(self) -> Prepared:
         with one_blas_thread():
+            lexicon = self._lexicon
+            if isinstance(lexicon, ObservedLexicon):
+                system, moments, carry = self._observed
+                speller = Speller(self._vocabulary, lexicon.spelling, carry, lexicon.centre, None)
+                return Prepared(system, speller.gains(lexicon.profiles), moments, lexicon.profiles, speller)
             params = replace(self._params, C=self._params.C.astype(np.float64))
             steady = steady_state(params)
-            if isinstance(self._lexicon, ObservedLexicon):
-                return self._observed(self._lexicon, params, steady)
             system, gains = canonical_system(params, steady, word_gains(steady, np.sqrt(self._frequencies)))
             return Prepared(system, gains, self._moments.transformed(system.T))
 
-    def _observed(self, lexicon: ObservedLexicon, params: LDSParams, steady: SteadyState) -> Prepared:
-        """Return what inference needs where y(w) is observed: k(w) = K y(w), of an unknown word by its spelling."""
-        system, gains = canonical_system(params, steady, lexicon.observed(steady.KT))
-        carry = lexicon.whitening @ steady.KT @ system.T.T
-        speller = Speller(self._vocabulary, lexicon.spelling, carry, lexicon.centre, None)
-        return Prepared(system, gains, self._moments.transformed(system.T), lexicon.profiles, speller)
+    @cached_property
+    def _observed(self) -> tuple[CanonicalSystem, PosteriorMoments, Matrix]:
+        """Where y(w) is observed: the system, its moments, and what takes l(w) − l̄ to k(w) = K y(w), (p, h)."""
+        assert isinstance(self._lexicon, ObservedLexicon)
+        with one_blas_thread():
+            params = replace(self._params, C=self._params.C.astype(np.float64))
+            steady = steady_state(params)
+            system, gains = canonical_system(params, steady, steady.KT)
+            return system, self._moments.transformed(system.T), self._lexicon.whitening @ gains
 
     @cached_property
     def _equal(self) -> Prepared:
@@ -100,3 +109,9 @@ class Spaces:
         with one_blas_thread():
             C = fitted.system.outputs(self._params.C)
             return equal_weighting(fitted.system, fitted.gains, C, self._frequencies, self._vocabulary, self._lexicon)
+
+
+def check_dtype(dtype: str) -> None:
+    """Refuse a floating-point type that vectors do not have."""
+    if dtype not in ("float32", "float64"):
+        raise ArgumentError(f"dtype={dtype!r} is not one of 'float32', 'float64'.")

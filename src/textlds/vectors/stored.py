@@ -18,9 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from textlds.corpus.vocabulary import Vocabulary
 from textlds.inference.engine import Consumer, Engine, Index
 from textlds.lds.canonical import CanonicalSystem
+from textlds.lds.second_moments import PosteriorMoments
 from textlds.lexicon.meaning import Meaning
+from textlds.lexicon.observed import ObservedLexicon
 from textlds.lexicon.unknown import Speller, UnknownWords
 from textlds.linalg.psd import symmetric
 from textlds.linalg.quantized import Precision, RowTable, quantized
@@ -28,7 +31,7 @@ from textlds.linalg.sphere import on_sphere
 from textlds.linalg.types import Array, Matrix, Vector
 from textlds.vectors.meaning import MeaningSpace
 from textlds.vectors.recipes import Recipe
-from textlds.vectors.space import EmbeddingSpace, require_meaning
+from textlds.vectors.space import EmbeddingSpace, inverse_root, require_meaning, second_moments_of
 
 WHITENED = ("state", "filter", "left_context", "right_context")
 SMALL = ("A", "shrink", *(f"whitener.{part}" for part in WHITENED))
@@ -79,12 +82,12 @@ class StoredTables:
             {name: np.ascontiguousarray(array, np.float32) for name, array in small.items()},
             quantized(space.words[rows], precision),
             quantized(space.all_gains[rows], precision) if speller is None else None,
-            None if speller is None else quantized(np.asarray(speller.spelling), precision),
+            None if speller is None else quantized(_dense(speller.spelling), precision),
             None if meaning is None else quantized(meaning.vectors[rows], precision),
             None if meaning is None else quantized(meaning.spelling, precision),
         )
 
-    def space(self, vocabulary: Any, frequencies: Vector, dtype: str) -> StoredSpace:
+    def space(self, vocabulary: Vocabulary, frequencies: Vector, dtype: str) -> StoredSpace:
         """Return the space."""
         return StoredSpace(self, vocabulary, frequencies, np.dtype(dtype).type)
 
@@ -93,16 +96,24 @@ class StoredSpace(EmbeddingSpace):
     """The space of :class:`StoredTables`. Rows are widened and gains computed for the words that are met."""
 
     def __init__(
-        self, tables: StoredTables, vocabulary: Any, frequencies: Vector, dtype: type[np.floating[Any]]
+        self,
+        tables: StoredTables,
+        vocabulary: Vocabulary,
+        frequencies: Vector,
+        dtype: type[np.floating[Any]],
+        meaning: MeaningSpace | None = None,
     ) -> None:
-        small = {name: array.astype(np.float64) for name, array in tables.small.items()}
+        small = tables.small
         h = len(small["A"])
-        system = CanonicalSystem(np.eye(h), small["A"], small["shrink"], np.eye(h), 0.0)
+        system = CanonicalSystem(
+            np.eye(h), small["A"].astype(np.float64), small["shrink"].astype(np.float64), np.eye(h), 0.0
+        )
         speller = None
         if tables.spelling is not None:
-            speller = Speller(vocabulary, tables.spelling, small["carry"], small["centre"], small.get("shift"))
+            of_words = {name: small[name].astype(dtype) for name in CARRY if name in small}
+            speller = Speller(vocabulary, tables.spelling, of_words["carry"], of_words["centre"], of_words.get("shift"))
         self._tables, self._vocabulary, self._frequencies = tables, vocabulary, frequencies
-        self._start(Engine(system, np.empty((0, h)), dtype), speller=speller, fast=True)
+        self._start(Engine(system, np.empty((0, h)), dtype), speller=speller, fast=True, meaning=meaning)
         self._whiteners = {part: tables.small[f"whitener.{part}"].astype(dtype) for part in WHITENED}
 
     @property
@@ -118,6 +129,8 @@ class StoredSpace(EmbeddingSpace):
     @cached_property
     def meaning(self) -> MeaningSpace:
         """What words are about, widened when it is first needed; an error where the model does not know."""
+        if self._meaning is not None:
+            return self._meaning
         words, spelling = self._tables.meaning, self._tables.meaning_spelling
         if words is None or spelling is None:
             return require_meaning(None)
@@ -168,6 +181,28 @@ class StoredSpace(EmbeddingSpace):
         return Engine(self._engine.system, self.all_gains, self._engine.dtype.type)
 
 
+def observed_space(
+    lexicon: ObservedLexicon, system: CanonicalSystem, moments: PosteriorMoments, carry: Matrix, vocabulary: Vocabulary,
+    frequencies: Vector, dtype: type[np.floating[Any]], *, meaning: MeaningSpace | None,
+) -> StoredSpace:  # fmt: skip
+    """Return the space of a model that observes the vectors of words, whose table is the one that is stored. O(h³).
+
+    Args:
+        lexicon: The vectors.
+        system: The filter and smoother.
+        moments: Second moments of what it gives.
+        carry: What takes l(w) − l̄ to k(w), (p, h), p = h.
+        vocabulary: The words.
+        frequencies: μ, (V,).
+        dtype: Of the vectors.
+        meaning: What words are about.
+    """
+    whiteners = {f"whitener.{part}": inverse_root(m, part) for part, m in second_moments_of(system, moments).items()}
+    small = {"A": system.A, "shrink": system.shrink, "carry": carry, "centre": lexicon.centre, **whiteners}
+    tables = StoredTables(small, RowTable(lexicon.profiles), None, RowTable(lexicon.spelling))
+    return StoredSpace(tables, vocabulary, frequencies, dtype, meaning)
+
+
 def reduced(space: EmbeddingSpace, frequencies: Vector, dimensions: int) -> EmbeddingSpace:
     """Return a space whose parts have fewer dimensions; the state itself keeps its size.
 
@@ -180,7 +215,7 @@ def reduced(space: EmbeddingSpace, frequencies: Vector, dimensions: int) -> Embe
 
 class _Reduced(EmbeddingSpace):
     def __init__(self, space: EmbeddingSpace, frequencies: Vector, dimensions: int) -> None:
-        self._start(space.lockstep, speller=space.speller, fast=False)
+        self._start(Engine(space.system, space.all_gains, np.float64), speller=space.speller, fast=False)
         root = np.sqrt(frequencies)
         words = np.asarray(space.words, np.float64)
         axes = np.linalg.eigh(symmetric((root[:, None] * words).T @ words))[1][:, ::-1][:, :dimensions]
@@ -194,7 +229,7 @@ class _Reduced(EmbeddingSpace):
             carry = np.linalg.lstsq(weighted.T @ centred, weighted.T @ goals, rcond=1e-12)[0]
             if shift is not None:
                 shift = frequencies @ on_sphere(centred @ carry)
-            spelling = np.asarray(space.speller.spelling) @ axes
+            spelling = _dense(space.speller.spelling) @ axes
             self._speller = replace(space.speller, spelling=spelling, carry=carry, centre=centre, shift=shift)
 
 
@@ -205,6 +240,10 @@ def reduced_meaning(meaning: Meaning, frequencies: Vector, dimensions: int) -> M
     vectors = on_sphere(meaning.vectors @ axes)
     contexts = (axes.T @ meaning.contexts @ axes).astype(np.float32)
     return Meaning(vectors, meaning.spelling @ axes, contexts)
+
+
+def _dense(table: Array | RowTable) -> Array:
+    return table.all() if isinstance(table, RowTable) else table
 
 
 def _leading(whitener: Array, dimensions: int) -> Matrix:
