@@ -1,6 +1,6 @@
 """Meaning: how well vectors of words agree with people, in context and for new words, and what they cost.
 
-    python -m benchmarks.meaning TEXT --model MODEL --similarity FOLDER [--counts COUNTS] [--peers ...] 
+    python -m benchmarks.meaning TEXT --model MODEL --similarity FOLDER [--counts COUNTS] [--peers ...]
                                  [--held-out FILE] [--sections ...] [--work FOLDER] [--results FOLDER]
 
 similarity  Spearman's correlation with people's judgements, for the model and for peers that learn from the same text.
