@@ -5,8 +5,7 @@
 The text, and the same text with a notice of 2,500 words after every 60,000, in which one word in fifty varies each time
 (hardly a line of it repeats to the letter). For both: the default model, and the paper's. The notice is a passage of
 TEXT that the rest does not have. Accuracy is that of the local classifier with 128 units on the development set, from
-the state alone. A transition is the notice's if most of its words occur in the notice ten times as often as in the
-text.
+the state alone. A transition is of the notice if most of its words occur there ten times as often as in the text.
 """
 
 from __future__ import annotations

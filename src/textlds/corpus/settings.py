@@ -140,7 +140,8 @@ class CountSettings(ReadSettings):
 
     def for_training(self, text: TextSettings | None) -> CountSettings:
         """Return the settings with which a model is trained: lines that repeat are counted once."""
-        apart = self.vocabulary is None and (text is None or text.boundaries in ("line", "sentence"))
+        text = TextSettings.joined(text, "text")
+        apart = self.vocabulary is None and text.boundaries in ("line", "sentence")
         return self.replace(repeats=1) if self.repeats == "auto" and apart else self
 
     def least_count(self, tokens: int) -> int:
