@@ -129,7 +129,7 @@ def test_help_loads_no_heavy_library() -> None:
 def test_usage_errors_have_code_2(run: Run, counts: Path, tmp_path: Path) -> None:
     run("no-such-command", code=2)
     run("fit", counts, code=2)
-    run("fit", counts, "-o", tmp_path / "m", "--state-size", 0, code=2)
+    run("fit", counts, "-o", tmp_path / "m", "--em-horizon", 0, code=2)
     run("fit", counts, "-o", tmp_path / "m", "--noise", "loud", code=2)
     result = run("fit", counts, "-o", tmp_path / "m", "--pseudocount", "many", code=2)
     assert "neither a number nor" in " ".join(result.stderr.replace("│", " ").split())
