@@ -43,7 +43,18 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tagger(run: Run, model: Path, files: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("tagger") / "tagger"
     run(
-        "tagger", "train", model, "--train", files / "train.conllu", "--dev", files / "dev.conllu", "-o", path, *OPTIONS
+        "tagger",
+        "train",
+        model,
+        "--train",
+        files / "train.conllu",
+        "--dev",
+        files / "dev.conllu",
+        "-o",
+        path,
+        *OPTIONS,
+        "--rounds",
+        8,
     )
     return path
 

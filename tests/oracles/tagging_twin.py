@@ -20,14 +20,6 @@ def fnv(numbers):
     return value
 
 
-def bases_of(sentence):
-    """Return the bases of a sentence."""
-    rows = [base_of(token) for token in sentence]
-    cases = [row["case"] for row in rows if row["case"]]
-    title = 1 + int(4 * cases.count(1) / len(cases)) if cases else 0
-    return [{**row, "title": title} for row in rows]
-
-
 def lower(character):
     """Return the lower case of a character below U+0590."""
     small = character.lower()
@@ -56,7 +48,6 @@ def base_of(token):
         "lower": fnv(codes),
         "shape": fnv(map(ord, (mark for run in runs for mark in run[:2]))),
         "outline": fnv(map(ord, (run[0] for run in runs))),
-        "case": next((1 if class_of(c) == UPPER else 2 for c in kept if LOWER <= class_of(c) <= LETTER), 0),
     }
     for n in range(1, 5):
         found[f"prefix{n}"] = fnv(codes[:n]) if len(codes) >= n else 0

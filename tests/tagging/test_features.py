@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oracles.tagging_twin import bases_of, features_of
+from oracles.tagging_twin import base_of, features_of
 from tagging.test_spelling import bases
 from textlds.errors import FormatError
 from textlds.tagging.features import BUCKETS, LEXICAL, cluster_templates, hashed
@@ -17,8 +17,8 @@ SENTENCES = [["The", "old", "Bank", "raised", "9", "rates", "."], ["Yes"], ["a",
 def test_the_twin_has_the_same_buckets():
     tokens = [token for sentence in SENTENCES for token in sentence]
     starts = np.cumsum([0, *map(len, SENTENCES)])
-    found = hashed(bases(tokens, starts), starts, LEXICAL, COLUMNS)
-    expected = [row for s in SENTENCES for row in features_of(bases_of(s), LEXICAL, BUCKETS)]
+    found = hashed(bases(tokens), starts, LEXICAL, COLUMNS)
+    expected = [row for s in SENTENCES for row in features_of([base_of(t) for t in s], LEXICAL, BUCKETS)]
     assert found.tolist() == expected
 
 

@@ -6,22 +6,21 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oracles.tagging_twin import bases_of
+from oracles.tagging_twin import base_of
 from textlds.corpus.tokens.types import pack
 from textlds.tagging.spelling import COLUMNS, token_bases
 
 _TOKENS = st.lists(st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=12), min_size=1, max_size=8)
 
 
-def bases(tokens, starts=None):
+def bases(tokens):
     buffer, bounds = pack(tokens)
-    starts = np.array([0, len(tokens)]) if starts is None else starts
-    return token_bases(buffer, np.stack([bounds[:-1], bounds[1:]], axis=1), starts)
+    return token_bases(buffer, np.stack([bounds[:-1], bounds[1:]], axis=1))
 
 
 def check(tokens):
-    for token, row, twin in zip(tokens, bases(tokens).tolist(), bases_of(tokens), strict=True):
-        assert dict(zip(COLUMNS, row, strict=True)) == twin, token
+    for token, row in zip(tokens, bases(tokens).tolist(), strict=True):
+        assert dict(zip(COLUMNS, row, strict=True)) == base_of(token), token
 
 
 @given(_TOKENS)
@@ -37,12 +36,6 @@ def test_long_tokens():
     check(["x" * n for n in (31, 32, 33, 64, 65, 160, 161, 500)])
     check(["é" * n + "Z9" * 40 for n in (20, 31, 32, 40, 100)])
     check(["a\u00ad" * n for n in (16, 32, 60, 100)])
-
-
-def test_titles():
-    tokens = ["The", "Old", "Bank", "9", "it", "was", "The", "."]
-    found = bases(tokens, np.array([0, 4, 4, 7, 8]))[:, COLUMNS.index("title")]
-    assert found.tolist() == [5, 5, 5, 5, 2, 2, 2, 0]
 
 
 def test_what_they_tell_apart():

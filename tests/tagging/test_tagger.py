@@ -46,19 +46,22 @@ def test_it_learns_tags(tagger):
     assert tagger.names == ("DET", "NOUN", "PROPN", "PUNCT", "VERB")
 
 
-@pytest.mark.parametrize("change", [{"recipe": None}, {"lexical": False}, {"recipe": "state", "seed": 3}])
+@pytest.mark.parametrize(
+    "change",
+    [{"recipe": None}, {"settings": dataclasses.replace(SETTINGS, lexical=False)}, {"recipe": "state", "seed": 3}],
+)
 def test_other_designs_learn_too(change):
-    of = Tagger.train(small_model(), TRAIN, dev=DEV, settings=SETTINGS, **change)
+    of = Tagger.train(small_model(), TRAIN, dev=DEV, **{"settings": SETTINGS, **change})
     assert of.report["dev"] > 75
 
 
 def test_neither_vectors_nor_features():
     with pytest.raises(ArgumentError, match="neither"):
-        Tagger.train(small_model(), TRAIN, dev=DEV, recipe=None, lexical=False)
+        Tagger.train(small_model(), TRAIN, dev=DEV, recipe=None, settings=TaggerSettings(lexical=False))
 
 
 def test_the_same_seed_gives_the_same_tagger(tagger):
-    again = Tagger.train(small_model(), TRAIN, dev=DEV, settings=SETTINGS)
+    again = Tagger.train(small_model(), TRAIN, dev=DEV, settings=SETTINGS, threads=1)
     assert predictions(again) == predictions(tagger)
     assert again.temperature == tagger.temperature
 
@@ -232,6 +235,14 @@ def test_a_tagger_that_names_its_model(model_folder, tmp_path):
     small_model("</s>").save(moved / "model")
     with pytest.raises(FormatError, match="its checksum differs"):
         Tagger.load(moved / "tagger")
+
+
+def test_a_packed_model_will_do(tmp_path):
+    small_model().quantized().save(tmp_path / "packed")
+    of = Tagger.train(tmp_path / "packed", TRAIN, dev=DEV, settings=SETTINGS)
+    assert of.report["dev"] > 90
+    of.save(tmp_path / "tagger")
+    assert predictions(Tagger.load(tmp_path / "tagger")) == predictions(of)
 
 
 def test_a_model_without_a_folder_is_bundled(tagger, tmp_path):

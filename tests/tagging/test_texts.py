@@ -32,7 +32,7 @@ def test_sentences_of_all_kinds_of_text(boundary_token):
     buffer, spans = batch.bytes()
     raw = buffer.tobytes()
     assert [raw[a:b].decode() for a, b in spans.tolist()] == [token for s in SENTENCES for token in s]
-    assert token_bases(buffer, spans, batch.starts).shape[0] == len(batch.rows)
+    assert token_bases(buffer, spans).shape[0] == len(batch.rows)
 
 
 @pytest.mark.parametrize("boundary_token", [None, "</s>"])

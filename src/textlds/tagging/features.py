@@ -43,8 +43,6 @@ LEXICAL: Final[tuple[Template, ...]] = (
     (("lower", 0), ("lower", 1)),
     (("lower", -1), ("lower", 1)),
     (("outline", -1), ("outline", 0), ("outline", 1)),
-    (("title", 0), ("outline", 0)),
-    (("title", 0), ("case", -1), ("lower", 0)),
 )
 """The word, its affixes and shape, its neighbours and pairs with them."""
 

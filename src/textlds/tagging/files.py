@@ -17,6 +17,7 @@ import numpy as np
 from textlds._version import __version__
 from textlds.errors import REMEDY, ArgumentError, FormatError
 from textlds.linalg.types import Array
+from textlds.model.installed import find_model
 from textlds.model.loading import ModelLike, open_model
 from textlds.model.textlds import TextLDS
 from textlds.storage.arrays import read_arrays, write_arrays
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from textlds.tagging.tagger import Tagger
 
 KIND, ARRAYS, WORDS, BUNDLED = "tagger", "tagger.safetensors", "words.json", "model"
+_OF_VECTORS = ("model.safetensors", "packed.safetensors", "vocabulary.json")  # files of a model that decide its vectors
 
 
 @dataclasses.dataclass(eq=False)
@@ -51,7 +53,7 @@ class ModelSource:
         """Return the source of a model that was given."""
         if isinstance(model, TextLDS):
             return cls(None, None, model)
-        path = Path(os.path.abspath(model))
+        path = Path(os.path.abspath(find_model(model)))
         return cls(path, model_checksum(path))
 
     @property
@@ -64,9 +66,9 @@ class ModelSource:
 
 
 def model_checksum(path: Path) -> str:
-    """Return what tells a model from all others: the SHA-256 of the sums of its arrays and of its vocabulary."""
+    """Return what tells a model from all others: the SHA-256 of the sums of its tables and of its vocabulary."""
     files = read_config(path, kind="model", check="sizes")["files"]
-    sums = {name: facts["sha256"] for name, facts in files.items() if name in ("model.safetensors", "vocabulary.json")}
+    sums = {name: facts["sha256"] for name, facts in files.items() if name in _OF_VECTORS}
     return hashlib.sha256(json.dumps(sums, sort_keys=True).encode()).hexdigest()
 
 
@@ -172,7 +174,9 @@ def _source(folder: Path, facts: dict[str, Any], given: ModelLike | None) -> Mod
     if isinstance(given, TextLDS):
         return ModelSource(None, None, given)
     paths = (
-        [Path(given)] if given is not None else [folder / facts["path"], *map(Path, filter(None, [facts["absolute"]]))]
+        [folder / facts["path"], *map(Path, filter(None, [facts["absolute"]]))]
+        if given is None
+        else [find_model(given)]
     )
     there = [Path(os.path.abspath(path)) for path in paths if path.exists()]
     if not there:

@@ -47,11 +47,11 @@ def fit_tagger(
     *,
     task: Task,
     recipe: RecipeLike | None,
-    lexical: bool,
     gazetteers: Mapping[str, Iterable[Sequence[str]]],
     settings: TaggerSettings | None,
     search: str,
     seed: int,
+    threads: int,
     progress: ProgressOption,
     keeper: Keeper | None,
 ) -> Tagger:
@@ -69,9 +69,9 @@ def fit_tagger(
     tags = TagSet.of(learnt)
     if recipe == "auto":
         recipe = "context" if task == "entities" or _tokens(learnt) < FEW_TOKENS else "features"
-    base = _Choice(recipe, lexical, settings or TaggerSettings())
+    base = _Choice(recipe, settings or TaggerSettings())
     names = {name: gazetteer_set(entries) for name, entries in gazetteers.items()}
-    attempts = _Attempts(source.model, learnt, chosen_on, tags, task, names, shown, seed)
+    attempts = _Attempts(source.model, learnt, chosen_on, tags, task, names, shown, seed, threads)
     choices = [base.changed(**change) for change in (_GRID if search == "grid" else ({},))]
     tried: list[dict[str, Any]] = []
     best: tuple[Trained, Design, _Choice] | None = None
@@ -102,18 +102,17 @@ class _Choice:
     """What can be chosen on the development set."""
 
     recipe: RecipeLike | None
-    lexical: bool
     settings: TaggerSettings
 
     def changed(self, **changes: Any) -> _Choice:
-        own = {name: changes.pop(name) for name in ("recipe", "lexical") if name in changes}
-        if own.get("lexical") is False and self.recipe is None:
-            own = {}  # nothing would be left to see
-        return dataclasses.replace(self, **own, settings=dataclasses.replace(self.settings, **changes))
+        recipe = changes.pop("recipe", self.recipe)
+        if recipe is None:
+            changes.pop("lexical", None)  # or nothing would be left to see
+        return _Choice(recipe, dataclasses.replace(self.settings, **changes))
 
     def to_json(self) -> dict[str, Any]:
         recipe = None if self.recipe is None else str(self.recipe)
-        return {"recipe": recipe, "lexical": self.lexical, "settings": dataclasses.asdict(self.settings)}
+        return {"recipe": recipe, "settings": dataclasses.asdict(self.settings)}
 
 
 class _Attempts:
@@ -129,9 +128,10 @@ class _Attempts:
         gazetteers: dict[str, set[tuple[str, ...]]],
         progress: Progress,
         seed: int,
+        threads: int,
     ) -> None:
         self._model, self._sets, self._tags, self._task = model, (learnt, chosen_on), tags, task
-        self._gazetteers, self._progress, self._seed = gazetteers, progress, seed
+        self._gazetteers, self._progress, self._seed, self._threads = gazetteers, progress, seed, threads
         self._memory = task == "entities" and any(len(document) > 1 for document in documents_of(learnt))
         self._clusters: Any = None
         self._inputs: dict[tuple[Any, bool], tuple[Inputs, Inputs]] = {}
@@ -162,9 +162,10 @@ class _Attempts:
     def _design(self, choice: _Choice) -> Design:
         recipe = None if choice.recipe is None else self._model.recipe(choice.recipe)
         clusters = np.empty((len(self._model.vocabulary), 0), np.int32)
-        if self._task == "entities" and choice.lexical and recipe is not None:
+        if self._task == "entities" and choice.settings.lexical and recipe is not None:
             clusters = self._word_clusters()
-        return Design(recipe, choice.lexical, self._memory and recipe is not None, clusters, self._gazetteers)
+        memory = self._memory and recipe is not None
+        return Design(recipe, choice.settings.lexical, memory, clusters, self._gazetteers)
 
     def _word_clusters(self) -> Any:
         if self._clusters is None:
@@ -177,7 +178,7 @@ class _Attempts:
         key = design.recipe, design.lexical
         if key not in self._inputs:
             self._inputs.clear()  # vectors of a large corpus are large
-            maker = InputMaker(self._model, design)
+            maker = InputMaker(self._model, design, threads=self._threads)
             with self._progress.task("Vectors", len(self._sets), "sets") as task:
                 found = []
                 for sentences in self._sets:

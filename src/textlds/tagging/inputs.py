@@ -78,7 +78,7 @@ class InputMaker:
         """Return what the network sees of some texts."""
         design = self.design
         buffer, spans = batch.bytes()
-        base = token_bases(buffer, spans, batch.starts)
+        base = token_bases(buffer, spans)
         parts = self._parts(batch, base) if design.recipe is not None else []
         return Inputs(parts, self._buckets(batch, base), batch.starts)
 

@@ -25,17 +25,13 @@ COLUMNS: Final = (
     "bytes", "form", "lower",
     "prefix1", "prefix2", "prefix3", "prefix4",
     "suffix1", "suffix2", "suffix3", "suffix4",
-    "shape", "outline", "case", "title",
+    "shape", "outline",
 )  # fmt: skip
-"""bytes: the token as it is, digits too; form: digits as 0; shape: Xxx-00, runs cut to two; outline: runs to one.
-
-case: 1 for a first letter in upper case, 2 for another, 0 for none; title: 1 to 5 by how many words of the sentence
-begin with a capital (5: all), 0 for a sentence without letters.
-"""
+"""bytes: the token as it is, digits too; form: digits as 0; shape: Xxx-00, runs cut to two; outline: runs to one."""
 
 HALF: Final = 32  # characters at either end of a long token
 _AFFIXES = 4
-_BYTES, _FORM, _LOWER, _PREFIX, _SUFFIX, _SHAPE, _OUTLINE, _CASE, _TITLE = 0, 1, 2, 3, 7, 11, 12, 13, 14
+_BYTES, _FORM, _LOWER, _PREFIX, _SUFFIX, _SHAPE, _OUTLINE = 0, 1, 2, 3, 7, 11, 12
 _ZERO, _UPPER, _LETTER = ord("0"), ord("X"), ord("x")
 
 
@@ -48,17 +44,15 @@ def _lower_table() -> NDArray[np.int64]:
 LOWER_CASE: Final = _lower_table()
 
 
-def token_bases(buffer: NDArray[np.uint8], spans: NDArray[np.int64], starts: NDArray[np.int64]) -> Base:
+def token_bases(buffer: NDArray[np.uint8], spans: NDArray[np.int64]) -> Base:
     """Return the base of every token, (n, len(COLUMNS)); about 0.1 µs each.
 
     Args:
         buffer: UTF-8, padded as :mod:`textlds.corpus.tokens.memory` says.
         spans: Where each token begins and ends, (n, 2).
-        starts: Where sentences begin, with n at the end.
     """
     out = np.empty((len(spans), len(COLUMNS)), np.uint64)
     fill_bases(buffer, spans, flat_characters(), LOWER_CASE, out)
-    fill_titles(starts, out)
     return out
 
 
@@ -127,11 +121,8 @@ def _hash_token(codes: Array, kinds: Array, n: int, lower_case: Array, out: Arra
     for column in range(_PREFIX, _SHAPE):
         out[column] = 0  # the token is shorter
     before, run = -1, 0
-    case = 0
     for i in range(n):
         code, kind = codes[i], kinds[i]
-        if case == 0 and LOWER <= kind <= LETTER:
-            case = 1 if kind == UPPER else 2
         if kind == DIGIT:
             code = mark = _ZERO
         elif kind == UPPER:
@@ -157,17 +148,4 @@ def _hash_token(codes: Array, kinds: Array, n: int, lower_case: Array, out: Arra
     for i in range(min(n, _AFFIXES)):
         end = step(end, codes[n - 1 - i])
         out[_SUFFIX + i] = end
-    out[_FORM], out[_LOWER], out[_SHAPE], out[_OUTLINE], out[_CASE] = form, lower, shape, outline, case
-
-
-@kernel
-def fill_titles(starts: Array, out: Array) -> None:
-    """Write the column title of all tokens."""
-    for s in range(len(starts) - 1):
-        counts = np.zeros(3, np.int64)
-        for i in range(starts[s], starts[s + 1]):
-            counts[out[i, _CASE]] += 1
-        words = counts[1] + counts[2]
-        level = 1 + 4 * counts[1] // words if words > 0 else 0
-        for i in range(starts[s], starts[s + 1]):
-            out[i, _TITLE] = level
+    out[_FORM], out[_LOWER], out[_SHAPE], out[_OUTLINE] = form, lower, shape, outline

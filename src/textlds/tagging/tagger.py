@@ -64,11 +64,11 @@ class Tagger:
         dev: Labelled | None = None,
         task: Task = "tags",
         recipe: RecipeLike | None = "auto",
-        lexical: bool = True,
         gazetteers: Mapping[str, Iterable[Sequence[str]]] | None = None,
         settings: TaggerSettings | None = None,
         search: str = "none",
         seed: int = 0,
+        threads: int | None = None,
         progress: ProgressOption = False,
         keeper: Keeper | None = None,
     ) -> Tagger:
@@ -82,19 +82,19 @@ class Tagger:
             task: ``"tags"``: a tag for each token; ``"entities"``: the tags are those of entities (IOB1, IOB2, BIOES).
             recipe: Of the vectors, see :meth:`textlds.TextLDS.embed`; ``"auto"``: by the number of labels; None: no
                 vectors, a baseline.
-            lexical: Whether the network sees hashed features of words, affixes and shapes beside the vectors.
             gazetteers: Lists of names, each a list of tokens, by what they are called.
             settings: Sizes, dropout and the like.
             search: ``"grid"`` tries several recipes, sizes and rates of dropout on dev; 8 times the time.
             seed: The same seed gives the same tagger, to the last bit.
+            threads: For the vectors, all cores by default; the network is trained on one. The result is the same.
             progress: True for a progress bar, or an object that shows it.
             keeper: Where unfinished training is kept, and resumed from.
         """
         from textlds.tagging.fitting import fit_tagger
 
         return fit_tagger(
-            model, sentences, dev, task=task, recipe=recipe, lexical=lexical, gazetteers=gazetteers or {},
-            settings=settings, search=search, seed=seed, progress=progress, keeper=keeper,
+            model, sentences, dev, task=task, recipe=recipe, gazetteers=gazetteers or {}, settings=settings,
+            search=search, seed=seed, threads=check_threads(threads), progress=progress, keeper=keeper,
         )  # fmt: skip
 
     def save(self, path: str | os.PathLike[str], *, bundle: bool | None = None, force: bool = False) -> None:

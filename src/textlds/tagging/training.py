@@ -35,6 +35,7 @@ class TaggerSettings:
     """How a network is made and trained.
 
     Attributes:
+        lexical: Whether the network sees hashed features of words, affixes and shapes beside the vectors.
         hidden: Units of the hidden layer.
         dropout: Share of the hidden units left out in a step.
         input_dropout: Share of the numbers of the vectors left out in a step.
@@ -45,6 +46,7 @@ class TaggerSettings:
         patience: Rounds without a gain on the development set after which training ends.
     """
 
+    lexical: bool = True
     hidden: int = 128
     dropout: float = 0.4
     input_dropout: float = 0.1

@@ -25,6 +25,7 @@ def train_files(
     gazetteer: list[str],
     options: dict[str, Any],
     bundle: bool,
+    threads: int | None,
     resume: bool,
     force: bool,
     quiet: bool,
@@ -41,13 +42,15 @@ def train_files(
         gazetteer: Files of names.
         options: Other arguments of :meth:`Tagger.train`.
         bundle: Whether the folder holds the model too.
-        resume: Go on with interrupted work.
+        threads: How many; the result is the same.
+        resume: Continue interrupted work.
         force: Overwrite the output, and throw away unfinished work.
         quiet: Show no progress.
 
     Returns:
         The tagger's report.
     """
+    from textlds.model.installed import find_model
     from textlds.storage.work import Work
     from textlds.tagging.files import fill_folder, model_checksum
     from textlds.tagging.gazetteers import read_gazetteer
@@ -59,15 +62,16 @@ def train_files(
     settings = {name: str(value) for name, value in options.items()}
     inputs = {"train": sentences, "dev": chosen_on, "gazetteer": names}
     job = {
-        "model": model_checksum(Path(model)), "column": column, "bundle": bundle, **settings,
+        "model": model_checksum(find_model(model)), "column": column, "bundle": bundle, **settings,
         **{name: zlib.crc32(repr(content).encode()) for name, content in inputs.items()},
     }  # fmt: skip
     with Work(output, job, resume=resume, force=force) as work:
         if work.finished:
             return Tagger.load(output).report
         tagger = Tagger.train(
-            model, sentences, dev=chosen_on, gazetteers=names, progress=not quiet, keeper=work.parts, **options
-        )
+            model, sentences, dev=chosen_on, gazetteers=names, threads=threads, progress=not quiet, keeper=work.parts,
+            **options,
+        )  # fmt: skip
         tagger = dataclasses.replace(tagger, report={**tagger.report, "column": column})
         with work.publishing(Path(output)) as folder:
             fill_folder(tagger, folder, Path(output), bundle=bundle)
@@ -128,15 +132,15 @@ def command(
     from textlds.tagging.training import TaggerSettings
 
     task: Literal["tags", "entities"] = "entities" if entities else "tags"
-    given: dict[str, Any] = {"hidden": hidden, "dropout": dropout, "rounds": rounds}
+    given: dict[str, Any] = {"lexical": lexical, "hidden": hidden, "dropout": dropout, "rounds": rounds}
     settings = TaggerSettings(**{name: value for name, value in given.items() if value is not None})
     options = {
-        "task": task, "recipe": None if recipe == "none" else recipe, "lexical": lexical, "settings": settings,
-        "search": search, "seed": seed,
+        "task": task, "recipe": None if recipe == "none" else recipe, "settings": settings, "search": search,
+        "seed": seed,
     }  # fmt: skip
     report = train_files(
         model, train, dev, output, column=column, format=format, gazetteer=gazetteer or [], options=options,
-        bundle=bundle, resume=resume, force=force, quiet=quiet,
+        bundle=bundle, threads=threads, resume=resume, force=force, quiet=quiet,
     )  # fmt: skip
     if as_json:
         print_json({"output": str(output), **report})
