@@ -25,7 +25,8 @@ demo: $(VENV)/.base
 	$(BIN)/textlds demo
 
 test: lint
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist loadfile -m "not serial"
+	$(BIN)/pytest -m serial
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

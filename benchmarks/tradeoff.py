@@ -221,17 +221,38 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
         some = [row for row in rows if row["family"] == family]
         x, y = [row["tokens_per_second"] for row in some], [row["accuracy"] for row in some]
         axes.plot(x, y, "o-", label=family)
-        for row in some:
-            if family.startswith("textlds"):
-                label = row["name"].split(",")[0].removeprefix("textlds ")
-                axes.annotate(
-                    label, (row["tokens_per_second"], row["accuracy"]), xytext=(4, 4), textcoords="offset points"
-                )
-    axes.set(xscale="log", xlabel="tokens a second, one thread", ylabel="tagging accuracy, UPOS, %")
+    axes.set(xscale="log", xlabel="tokens per second, one thread", ylabel="tagging accuracy, UPOS, %")
     axes.grid(alpha=0.3, which="both")
     axes.legend(fontsize=8)
     figure.tight_layout()
+    _label(axes, [row for row in rows if row["family"].startswith("textlds")])
     figure.savefig(path, dpi=120)
+
+
+# where a label may be beside its point, in points; the first place where it covers nothing is taken
+_PLACES = [(x, y, side) for y in (4, -10, 15, -21, 26, -32, 37, -43) for x, side in ((4, "left"), (-4, "right"))]
+
+
+def _label(axes: Any, rows: list[dict[str, Any]]) -> None:
+    """Put names beside points so that none covers another one or a point."""
+    figure = axes.figure
+    figure.canvas.draw()
+    points = axes.transData.transform([(row["tokens_per_second"], row["accuracy"]) for row in rows])
+    taken: list[Any] = [axes.get_legend().get_window_extent()]
+    for row in rows:
+        name = row["name"].split(",")[0].removeprefix("textlds ")
+        spot = (row["tokens_per_second"], row["accuracy"])
+        for x, y, side in _PLACES:
+            text = axes.annotate(name, spot, xytext=(x, y), textcoords="offset points", ha=side, fontsize=8)
+            box = text.get_window_extent(figure.canvas.get_renderer())
+            inside = axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1 and axes.bbox.y0 <= box.y0 <= axes.bbox.y1
+            if inside and not any(box.overlaps(other) for other in taken) and not box.padded(5).count_contains(points):
+                break
+            text.remove()
+        else:
+            axes.annotate(name, spot, xytext=(4, 4), textcoords="offset points", fontsize=8)
+            continue
+        taken.append(box)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import textlds
+from serve import browsing
 
 ROOT = Path(__file__).parent.parent
 
@@ -56,6 +57,27 @@ def test_pages_fetch_nothing_from_elsewhere(site: Path) -> None:
     for page in site.rglob("*.html"):
         loaded = re.findall(r'<(?:script|link|img|iframe)[^>]+(?:src|href)="(?:https?:)?//([^/"]+)', page.read_text())
         assert not loaded, f"{page.name}: {loaded}"
+
+
+def test_the_search_has_an_index_that_needs_no_server(site: Path) -> None:
+    assert (site / "search" / "search_index.js").read_text().startswith("var __index = {")
+    for page in (site / "index.html", site / "reference" / "functions.html"):
+        assert 'iframe-worker.js">' in page.read_text()
+
+
+@pytest.mark.skipif(browsing.programs() is None, reason=browsing.MISSING)
+def test_opened_from_disk_the_search_finds_and_code_is_not_cut(site: Path, tmp_path: Path) -> None:
+    pytest.importorskip("selenium")
+    with browsing.browsing(tmp_path) as page:
+        page.size(1280)
+        page.driver.get((site / "quickstart.html").as_uri())
+        page.type(".md-search__input", "pseudocount")
+        page.wait("return document.querySelectorAll('.md-search-result__item').length > 2")
+        for name in ("quickstart", "mathematics", "cli", "explanation"):
+            page.driver.get((site / f"{name}.html").as_uri())
+            wide = "e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1"
+            cut = page.run(f"return [...document.querySelectorAll('pre > code')].filter((e) => {wide}).length")
+            assert cut == 0, name
 
 
 def test_the_reference_has_every_public_name(site: Path) -> None:

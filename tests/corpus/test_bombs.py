@@ -97,6 +97,7 @@ def measured(tmp_path: Path, name: str, small: bytes, large: bytes) -> tuple[str
     return result, int(more)
 
 
+@pytest.mark.serial
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_is_read_in_bounded_memory(name: str, tmp_path: Path) -> None:
@@ -107,6 +108,7 @@ def test_a_bomb_is_read_in_bounded_memory(name: str, tmp_path: Path) -> None:
     assert more < ALLOWED, f"{more:,} bytes for {len(large):,}"
 
 
+@pytest.mark.serial
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_a_page_that_cannot_be_held_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")

@@ -184,6 +184,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.serial
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the peak memory of a process")
 def test_peak_memory_stays_below_the_budget(tmp_path):
     path = tmp_path / "large.txt"

@@ -135,11 +135,16 @@ class FolderSink:
     def __init__(self, folder: Path, n_rows: int, max_lag: int, *, floating: bool = False) -> None:
         self.pointers = np.zeros((max_lag, n_rows + 1), np.int64)
         self._rows_done = [0] * max_lag
-        self._columns = [StreamedArray(columns_file(folder, lag), "columns", np.int32) for lag in range(1, max_lag + 1)]
         self._dtype: list[type[Any]] = [np.float64 if floating else np.uint32] * max_lag
-        self._values = [
-            StreamedArray(values_file(folder, lag), "values", self._dtype[0]) for lag in range(1, max_lag + 1)
-        ]
+        self._columns: list[StreamedArray] = []
+        self._values: list[StreamedArray] = []
+        try:
+            for lag in range(1, max_lag + 1):
+                self._columns.append(StreamedArray(columns_file(folder, lag), "columns", np.int32))
+                self._values.append(StreamedArray(values_file(folder, lag), "values", self._dtype[0]))
+        except OSError:  # a full disk: those that are open are closed
+            self.__exit__(None, None, None)
+            raise
 
     def append(self, rows: RowRange) -> None:
         """Write the rows behind those of the same lag."""

@@ -20,6 +20,7 @@ import ctypes
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -131,9 +132,11 @@ def _temporary(target: Path, make: Callable[..., str]) -> Iterator[Path]:
 
 
 def clear_dead(target: Path) -> None:
-    """Remove the temporary siblings of an output that no living process holds."""
+    """Remove the temporary siblings of an output that no living process holds, and those of such siblings."""
+    nested = re.compile(rf"\.\.{re.escape(target.name)}\.\w+\{_SUFFIX}\.")  # a model saved where an output is made
     for path in target.parent.iterdir() if target.parent.is_dir() else ():
-        if path.name.startswith(f".{target.name}.") and path.suffix in (_SUFFIX, _UNLOCKED):
+        ours = path.name.startswith(f".{target.name}.") or nested.match(path.name)
+        if ours and path.suffix in (_SUFFIX, _UNLOCKED):
             with contextlib.suppress(OSError):  # held by a living process, or not ours to remove
                 if path.suffix == _SUFFIX or time.time() - path.stat().st_mtime > _MINUTE:
                     held = lock(path)
