@@ -46,7 +46,7 @@ def index_folder(model_folder: Path, corpus_file: Path, tmp_path_factory: pytest
     from textlds.search import OccurrenceIndex
 
     folder = tmp_path_factory.mktemp("index") / "index"
-    OccurrenceIndex.build(model_folder, [str(corpus_file)], folder, min_count=3, recipe="context", threads=1)
+    OccurrenceIndex.build(model_folder, [str(corpus_file)], folder, min_count=3, threads=1)
     return folder
 
 
