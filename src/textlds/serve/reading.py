@@ -258,6 +258,7 @@ class Reader:
         states = self.states(content)
         token = find_token(states.text, word)
         whole: Array
+        table: Array
         if self.meaning is None:
             near, terms = self.contributions(states, token)
             white = terms @ self.whitener
@@ -267,7 +268,7 @@ class Reader:
             sense = sense_of(self.meaning, states.text, token)
             near = range(max(0, token - REACH), min(len(states.text.tokens), token + REACH + 1))
             whole, table = sense.vector, self.meaning.words
-            white = sense.terms[near.start : near.stop].copy()
+            white = np.array(sense.terms[near.start : near.stop], np.float64)
             without = np.array([sense.without(j) for j in near])
             white[token - near.start] += sense.own
         length = max(float(np.linalg.norm(whole)), 1e-30)
