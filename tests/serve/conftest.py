@@ -11,6 +11,8 @@ import pytest
 from tests.serve.running import Served, docstrings, serving
 
 import textlds
+from textlds.tagging.tagger import Tagger
+from textlds.tagging.training import TaggerSettings
 
 
 @pytest.fixture(scope="session")
@@ -46,14 +48,28 @@ def index_folder(model_folder: Path, corpus_file: Path, tmp_path_factory: pytest
     from textlds.search import OccurrenceIndex
 
     folder = tmp_path_factory.mktemp("index") / "index"
-    OccurrenceIndex.build(model_folder, [str(corpus_file)], folder, min_count=3, recipe="context", threads=1)
+    OccurrenceIndex.build(model_folder, [str(corpus_file)], folder, min_count=3, threads=1)
     return folder
 
 
 @pytest.fixture(scope="session")
-def served(model_folder: Path, index_folder: Path, corpus_file: Path) -> Iterator[Served]:
+def tagger_folder(model_folder: Path, sentences: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tagger that knows capitals from other words."""
+    model = textlds.load(model_folder)
+    labelled = [
+        (tokens, ["UPPER" if token[0].isupper() else "OTHER" for token in tokens])
+        for tokens in (model(text).tokens for text in sentences[:150])
+    ]
+    folder = tmp_path_factory.mktemp("tagger") / "tagger"
+    Tagger.train(model_folder, labelled, settings=TaggerSettings(hidden=24, rounds=6)).save(folder, bundle=False)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def served(model_folder: Path, index_folder: Path, tagger_folder: Path, corpus_file: Path) -> Iterator[Served]:
     """A server with everything."""
-    with serving(model_folder, "--index", index_folder, "--text", corpus_file, "--max-tokens", 5000) as server:
+    parts = ("--index", index_folder, "--tagger", tagger_folder, "--text", corpus_file)
+    with serving(model_folder, *parts, "--max-tokens", 5000) as server:
         yield server
 
 

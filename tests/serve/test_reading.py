@@ -10,7 +10,9 @@ from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, UnknownWordError
 from textlds.serve.overview import passages, passing, transitions
 from textlds.serve.reading import Reader, principal_axes
+from textlds.serve.senses import sense_of
 from textlds.serve.service import model_reader
+from textlds.vectors.meaning import LEAK
 
 TEXT = "The file is opened for reading, and the unknownest value is returned."
 
@@ -64,6 +66,33 @@ def test_contributions_sum_to_the_state_and_are_what_a_word_brings(reader: Reade
             for t in range(n - 2, -1, -1):
                 smooth[t] = filt[t] + A.T @ (shrink * (smooth[t + 1] - pred[t + 1]))
             np.testing.assert_allclose(states.smooth[token] - terms[left_out], smooth[token], atol=1e-5)
+
+
+def test_neighbours_in_context_are_those_of_the_library(reader: Reader, model: textlds.TextLDS) -> None:
+    text = "The file is opened for reading. Return the value of an unknownest argument."
+    for token, word in ((1, "file"), (9, "value"), (12, "unknownest")):
+        found, expected = reader.token(text, token, n=6)["here"], model.similar(word, context=text, n=6)
+        assert [other for other, _ in found] == [other for other, _ in expected]
+        np.testing.assert_allclose([x for _, x in found], [x for _, x in expected], atol=1e-4)
+    assert [w for w, _ in reader.neighbours("file", 6)] == [w for w, _ in model.similar("file", n=6)]
+
+
+def test_a_word_in_its_passage_is_a_sum(reader: Reader) -> None:
+    assert reader.meaning is not None
+    text = reader.encoder.encode(TEXT)
+    sense = sense_of(reader.meaning, text, 4)
+    # the smoother with A = α I as it is written down, and without one word
+    added = [reader.meaning.added(token)[1].astype(np.float64) for token in text.tokens]
+    for left_out in (None, 1, 10):
+        kept = [np.zeros_like(x) if j == left_out else x for j, x in enumerate(added)]
+        left, right = np.zeros_like(kept[0]), np.zeros_like(kept[0])
+        for x in kept[:4]:
+            left = LEAK * left + x
+        for x in reversed(kept[5:]):
+            right = LEAK * right + x
+        topic = (left + right) / np.linalg.norm(left + right)
+        found = sense.vector if left_out is None else sense.without(left_out)
+        np.testing.assert_allclose(found, sense.own + topic, atol=1e-5)
 
 
 def test_words_of_another_line_contribute_nothing(reader: Reader) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +14,7 @@ from tests.oracles.texts import PARAGRAPHS
 from tests.serve.running import Served
 
 import textlds
+from textlds.tagging.tagger import Tagger
 
 TEXTS = ["The file is opened for reading.", "Return the value of an unknownest argument.", ""]
 ARROW, NPY = "application/vnd.apache.arrow.stream", "application/x-npy"
@@ -121,10 +124,38 @@ def test_find_in_the_index(served: Served) -> None:
     assert found[0]["score"] >= found[1]["score"]
 
 
-def test_a_tag_without_a_tagger_says_how_to_get_one(served: Served) -> None:
-    answer = served.post("/v1/tag", {"inputs": "x"})
-    assert answer.status_code == 404
-    assert "--tagger" in answer.json()["error"]
+def test_senses_of_a_word(served: Served) -> None:
+    found = served.post("/v1/senses", {"word": "file", "n": 2}).json()
+    assert len(found) == 2
+    assert found[0]["size"] >= found[1]["size"]
+    assert all("file" in o["sentence"].lower() for sense in found for o in sense["examples"])
+
+
+def test_tags(served: Served, tagger_folder: Path) -> None:
+    texts = ["The file is open. Return the Value.", "nothing", ""]
+    tagged = list(Tagger.load(tagger_folder).tag(texts))
+    first, second, empty = served.post("/v1/tag", {"inputs": texts}).json()
+    assert [texts[0][start:stop] for start, stop in first["spans"]] == first["tokens"]
+    expected = [tag for sentence in tagged if sentence.text == 0 for tag in sentence.tags]
+    assert first["tags"] == expected
+    assert set(expected) == {"UPPER", "OTHER"}
+    assert (second["tokens"], empty["tokens"]) == (["nothing"], [])
+    shown = served.post("/explore/read", {"text": texts[0]}).json()["tokens"]
+    assert [token["tag"] for token in shown] == expected
+
+
+def test_a_server_without_tagger_and_index_says_how_to_get_them(
+    start: Callable[..., Served], model_folder: Path
+) -> None:
+    server = start(model_folder)
+    for path, body, option in (
+        ("/v1/tag", {"inputs": "x"}, "--tagger"),
+        ("/v1/find", {"word": "a", "context": "a"}, "--index"),
+        ("/v1/senses", {"word": "a"}, "--index"),
+    ):
+        answer = server.post(path, body)
+        assert answer.status_code == 404
+        assert option in answer.json()["error"]
 
 
 def test_info_health_and_metrics(served: Served, model: textlds.TextLDS) -> None:

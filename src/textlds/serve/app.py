@@ -265,7 +265,8 @@ class App:
         return answer({"word": word, "context": context, "occurrences": found})
 
     async def _senses(self, body: Body, request: Request) -> Response:
-        service, word, n = self.service, body.text("word"), body.integer("n", 3, high=20)
+        service, word = self.service, body.text("word")
+        n = None if body.fields.get("n") is None else body.integer("n", 0, high=20)
         return answer(await self._alone(lambda: service.senses(word, n)))
 
     def _explored(self, work: Callable[[Service, Body, Limits], Any]) -> Handler:

@@ -125,9 +125,20 @@ _POSTS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], dict[str, Any]
     "/v1/senses": (
         "The senses of a word",
         "Its occurrences in a corpus, in clusters. Needs a server that was started with --index.",
-        _object(["word"], word=_WORD, n={**_COUNT, "maximum": 20, "default": 3}),
+        _object(
+            ["word"],
+            word=_WORD,
+            n={
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 20,
+                "description": "How many; by default as many as there are.",
+            },
+        ),
         {"word": "bank", "n": 2},
-        _list(_object(["size", "examples"], size=_INTEGER, neighbours=_SCORED, examples=_list(_OCCURRENCE))),
+        _list(
+            _object(["size", "examples"], size=_INTEGER, share=_NUMBER, words=_list(_WORD), examples=_list(_OCCURRENCE))
+        ),
         False,
     ),
 }

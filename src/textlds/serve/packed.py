@@ -30,6 +30,7 @@ from textlds.language.mixture import Mixture
 from textlds.language.predictor import DEFAULT_MIXTURE, Part, Predictor, Unigram, corpus_counts
 from textlds.language.readout import BoundReadout, Readout
 from textlds.lds.canonical import CanonicalSystem
+from textlds.lexicon.meaning import HALF, Meaning
 from textlds.lexicon.unknown import Speller
 from textlds.linalg.quantized import RowTable, quantized
 from textlds.linalg.types import Array, Matrix, Vector
@@ -37,6 +38,7 @@ from textlds.model.textlds import TextLDS
 from textlds.serve.reading import LanguageReader, Reader
 from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.folders import read_json, write_json
+from textlds.vectors.meaning import LEAK, MeaningSpace
 from textlds.vectors.stored import CARRY
 
 ARRAYS, FACTS = "model.safetensors", "model.json"
@@ -85,6 +87,7 @@ def pack_model(model: TextLDS, reader: Reader, *, vocab_size: int | None = None)
         "characters.index": table.block_of,
         "characters.blocks": table.blocks,
         "whitener": reader.whitener.astype(np.float32),
+        "common": reader.common[rows[:n]].astype(np.uint8),
         **_table("vectors", reader.words[rows]),
         **_system("context", reader.engine, None if reader.speller is not None else rows),
     }
@@ -93,6 +96,11 @@ def pack_model(model: TextLDS, reader: Reader, *, vocab_size: int | None = None)
         arrays |= _table("spelling", spelling.all() if isinstance(spelling, RowTable) else spelling)
         small = {name: getattr(reader.speller, name) for name in CARRY}
         arrays |= {f"spelling.{name}": np.asarray(a, np.float32) for name, a in small.items() if a is not None}
+    if reader.meaning is not None:
+        arrays |= _table("meaning", reader.meaning.words[rows])
+        arrays |= _table("meaning.spelling", reader.meaning.spelling)
+        frequencies = _folded(model.frequencies, vocabulary, rows)
+        arrays["frequencies"] = frequencies.astype(np.float32)
     shared = reader.language is not None and reader.language.engine.system is reader.engine.system
     if reader.language is not None:
         engine = reader.language.engine
@@ -110,6 +118,8 @@ def pack_model(model: TextLDS, reader: Reader, *, vocab_size: int | None = None)
         "capital_suffixes": {name: list(group) for name, group in CAPITAL_SUFFIXES.items()},
         "language": None if reader.language is None else "context" if shared else "language",
         "floor": FLOOR,
+        "leak": LEAK,
+        "half": HALF,
     }
     return Packed(arrays, facts)
 
@@ -184,9 +194,16 @@ def packed_reader(folder: Path) -> Reader:
     if facts["language"] is not None:
         own = engine if facts["language"] == "context" else _engine(arrays, "language", None)
         language = LanguageReader(own, _predictor(arrays, own))
+    meaning = None
+    if "meaning" in arrays:
+        known = Meaning(
+            _dequantized(arrays, "meaning"), _dequantized(arrays, "meaning.spelling"), np.empty((0, 0), np.float32)
+        )
+        meaning = MeaningSpace(known, vocabulary, arrays["frequencies"].astype(np.float64))
     return Reader(
         encoder=Encoder(vocabulary), engine=engine, whitener=arrays["whitener"].astype(np.float64),
         words=vectors[: vocabulary.n_types], speller=speller, language=language,
+        meaning=meaning, common=arrays["common"].astype(np.bool_),
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from textlds.corpus.encoding import EncodedText, Encoder, TokenSequence
 from textlds.errors import ArgumentError, UnknownWordError
@@ -26,11 +27,13 @@ from textlds.inference.engine import Engine, Index, Posterior
 from textlds.inference.windows import flatten
 from textlds.language.predictor import Predictor
 from textlds.language.reading import predicted_contexts
-from textlds.lexicon.unknown import Speller
+from textlds.lexicon.unknown import Speller, number_unknown
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.types import Array, Matrix
-from textlds.model.exploring import require_known
+from textlds.serve.senses import sense_of
+from textlds.vectors.meaning import MeaningSpace
 
+_SPELLINGS = 8  # of a word that differ in case, at most
 REACH = 100  # tokens on either side whose contribution is looked at
 
 
@@ -77,6 +80,8 @@ class Reader:
         words: Unit vectors of all rows, (V, d).
         speller: For words without a row, or None.
         language: For probabilities of words; None for a model that has none.
+        meaning: What words are about; None for a model that does not know.
+        common: Which known words are frequent enough to be shown as neighbours, (n_types,).
     """
 
     encoder: Encoder
@@ -85,6 +90,8 @@ class Reader:
     words: Array
     speller: Speller | None
     language: LanguageReader | None
+    meaning: MeaningSpace | None
+    common: NDArray[np.bool_]
 
     @cached_property
     def places(self) -> Array:
@@ -98,7 +105,7 @@ class Reader:
         ids, starts, offsets = flatten([text])
         unknown = None
         if self.speller is not None:
-            ids, words = self.speller.read([text], ids, offsets)
+            ids, words = number_unknown(self.encoder.vocabulary, [text], ids, offsets)
             unknown = self.speller.vectors(words, self.engine.dtype) if words else None
         h = len(self.engine.A)
         pred, filt, smooth = (np.zeros((len(ids), h)) for _ in range(3))
@@ -164,7 +171,7 @@ class Reader:
         return {
             "word": word,
             "known": own < self.encoder.vocabulary.n_types,
-            "here": self.near(whole, n, without=word),
+            "here": self.here(states, token, n),
             "alone": self.alone(word, n),
             **({} if self.language is None else self._expected(states.text, token, own, n)),
             "parts": {
@@ -239,15 +246,32 @@ class Reader:
             smooth = filt[t] + (shrink * (smooth - pred[t + 1])) @ A
         return near, smooth
 
+    def here(self, states: States, token: int, n: int) -> list[tuple[str, float]]:
+        """Return the words nearest to a token where it stands: what it is about there, or how it is used."""
+        word = states.text.tokens[token]
+        if self.meaning is None:
+            return self.near(states.smooth[token] @ self.whitener, n, without=word)
+        return self._nearest(self.meaning.words, sense_of(self.meaning, states.text, token).vector, n, word)
+
     def use(self, content: str, word: str, *, n: int = 10) -> dict[str, Any]:
-        """Return how a word is used in a text: its neighbours there, and what each other word contributes."""
+        """Return a word in a text: its neighbours there, and what each other word contributes."""
         states = self.states(content)
         token = find_token(states.text, word)
-        near, terms = self.contributions(states, token)
-        whole = states.smooth[token] @ self.whitener
+        whole: Array
+        table: Array
+        if self.meaning is None:
+            near, terms = self.contributions(states, token)
+            white = terms @ self.whitener
+            whole, table = states.smooth[token] @ self.whitener, self.places
+            without = whole - white
+        else:
+            sense = sense_of(self.meaning, states.text, token)
+            near = range(max(0, token - REACH), min(len(states.text.tokens), token + REACH + 1))
+            whole, table = sense.vector, self.meaning.words
+            white = np.array(sense.terms[near.start : near.stop], np.float64)
+            without = np.array([sense.without(j) for j in near])
+            white[token - near.start] += sense.own
         length = max(float(np.linalg.norm(whole)), 1e-30)
-        white = terms @ self.whitener
-        without = whole - white
         cosines = without @ whole / np.maximum(np.linalg.norm(without, axis=1) * length, 1e-30)
         pulls = [
             {
@@ -255,7 +279,7 @@ class Reader:
                 "text": states.text.tokens[j],
                 "share": float(term @ whole) / length**2,
                 "shift": 1 - float(cosine),
-                "toward": [other for other, _ in self.near(term, 3, without=states.text.tokens[j])],
+                "toward": [other for other, _ in self._nearest(table, term, 3, states.text.tokens[j])],
             }
             for j, term, cosine in zip(near, white, cosines, strict=True)
         ]
@@ -263,7 +287,7 @@ class Reader:
             "token": token,
             "tokens": list(states.text.tokens),
             "vector": (whole / length).tolist(),
-            "here": self.near(whole, n, without=states.text.tokens[token]),
+            "here": self._nearest(table, whole, n, states.text.tokens[token]),
             "pulls": pulls,
         }
 
@@ -276,20 +300,27 @@ class Reader:
         vocabulary = self.encoder.vocabulary
         if word not in vocabulary:
             return []
-        return self._nearest(self.words, self.words[vocabulary.id(word)], n, word)
+        return self._nearest(self.table, self.table[vocabulary.id(word)], n, word)
+
+    @property
+    def table(self) -> Array:
+        """The vectors of words by themselves, (V, d): what they are about, or how they are used."""
+        return self.words if self.meaning is None else self.meaning.words
 
     def neighbours(self, word: str, n: int = 10) -> list[tuple[str, float]]:
         """Return the n known words most similar to a known word."""
-        require_known(self.encoder.vocabulary, word)
+        known = self.encoder.vocabulary
+        if word not in known:
+            raise UnknownWordError(f"the word {word!r} is not among the {known.n_types:,} words of the vocabulary.")
         return self.alone(word, n)
 
     def _nearest(self, table: Array, vector: Array, n: int, without: str) -> list[tuple[str, float]]:
         vocabulary = self.encoder.vocabulary
         unit = (vector / max(float(np.linalg.norm(vector)), 1e-30)).astype(np.float32)
-        cosines = table[: vocabulary.n_types] @ unit
-        own = vocabulary.id(without)
-        order = np.argsort(-cosines, kind="stable")[: n + 1].tolist()
-        return [(vocabulary.words[row], float(cosines[row])) for row in order if row != own][:n]
+        cosines = np.where(self.common, table[: vocabulary.n_types] @ unit, -2)
+        order = np.argsort(-cosines, kind="stable")[: n + _SPELLINGS].tolist()
+        found = [(vocabulary.words[row], float(cosines[row])) for row in order if cosines[row] > -2]
+        return [pair for pair in found if pair[0].lower() != without.lower()][:n]
 
     def likely(self, probabilities: Array, n: int) -> list[tuple[str, float]]:
         """Return the n most probable known words."""

@@ -19,6 +19,7 @@ from textlds.errors import ArgumentError, CorpusNotFoundError
 from textlds.inference.engine import Engine
 from textlds.language.predictor import make_predictor
 from textlds.linalg.types import Array
+from textlds.model.exploring import common_rows
 from textlds.model.packed import PackedModel
 from textlds.model.textlds import TextLDS
 from textlds.search.index import OccurrenceIndex
@@ -27,7 +28,10 @@ from textlds.serve.overview import Transitions, learning, passages, passing, tra
 from textlds.serve.reading import LanguageReader, Reader, spans
 from textlds.serve.requests import RequestError, too_large
 from textlds.tagging.tagger import Tagger
+from textlds.vectors.meaning import MeaningSpace
+from textlds.vectors.space import EmbeddingSpace
 
+_USUAL = 20  # occurrences below which a word's neighbours say little
 _AXES, _WORDS = 2000, 12  # texts, and words in each, that say which directions a shorter vector keeps
 
 
@@ -112,11 +116,10 @@ class Service:
         vocabulary, rng = self.model.vocabulary, np.random.default_rng(0)
         shares = self.model.frequencies[: vocabulary.n_types]
         rows = rng.choice(len(shares), (_AXES, _WORDS), p=shares / shares.sum())
-        table = np.array([vector for vector, _ in self.pooled([[vocabulary.words[i] for i in row] for row in rows])])
-        _, _, axes = np.linalg.svd(
-            np.vstack([table, 1e-6 * np.eye(table.shape[1], dtype=np.float32)]), full_matrices=False
-        )
-        return axes.astype(np.float32)
+        table = self.model.encode([[vocabulary.words[i] for i in row] for row in rows], threads=self.threads)
+        padded = np.vstack([table, 1e-6 * np.eye(table.shape[1], dtype=np.float32)])
+        axes: Array = np.linalg.svd(padded, full_matrices=False)[2].astype(np.float32)
+        return axes
 
     def shortened(self, vectors: Array, dimensions: int) -> Array:
         """Return vectors of fewer dimensions, by their leading principal axes."""
@@ -184,9 +187,11 @@ class Service:
             text["spans"] += sentence.spans
         return found
 
-    def senses(self, word: str, n: int) -> list[dict[str, Any]]:
-        """Return the senses of a word: clusters of its occurrences."""
-        raise missing("index", "--index INDEX")
+    def senses(self, word: str, n: int | None) -> list[dict[str, Any]]:
+        """Return the senses of a word: groups of its occurrences; None for as many as there are clearly."""
+        if self.index is None:
+            raise missing("index", "--index INDEX")
+        return [dataclasses.asdict(sense) for sense in self.index.senses(word, n=n)]
 
     def find(self, word: str, context: str, n: int, match: str) -> list[dict[str, Any]]:
         """Return the occurrences of a word that are used as it is in a context."""
@@ -257,7 +262,7 @@ class Service:
 
     def map(self) -> dict[str, Any]:
         """Return the map of words; the first time, it takes a while."""
-        words = self.reader.words[: min(MOST, self.model.vocabulary.n_types)]
+        words = self.reader.table[: min(MOST, self.model.vocabulary.n_types)]
         made = word_map(words) if self.folder is None or not self.folder.is_dir() else kept_map(self.folder, words)
         return {
             "words": self.model.vocabulary.words[: len(words)],
@@ -281,11 +286,21 @@ def model_reader(model: TextLDS) -> Reader:
         settings = model.history.settings
         predictor = make_predictor(model.language, engine, model.params.C, model.frequencies, settings)
         language = LanguageReader(engine, predictor)
+    common = np.zeros(model.vocabulary.n_types, np.bool_)
+    common[common_rows(model.words.counts, model.vocabulary, None, usual=_USUAL)] = True
     return Reader(
         encoder=model.encoder, engine=Engine(space.system, space.all_gains, np.float32),
         whitener=space.whitener("state").astype(np.float64), words=space.words, speller=space.speller,
-        language=language,
+        language=language, meaning=meaning_of(space), common=common,
     )  # fmt: skip
+
+
+def meaning_of(space: EmbeddingSpace) -> MeaningSpace | None:
+    """Return what the words of a model are about, or None if it does not know."""
+    try:
+        return space.meaning
+    except ArgumentError:
+        return None
 
 
 def same_model(one: TextLDS, other: TextLDS) -> bool:

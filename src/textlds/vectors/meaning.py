@@ -32,7 +32,7 @@ from textlds.linalg.threads import parallel_map
 from textlds.linalg.types import Array, Vector
 
 # Chosen on one half of SCWS and on pseudo-words; nothing depends on them sharply.
-_LEAK = 0.9  # α
+LEAK = 0.9  # α
 _TOPIC = 0.25  # β
 _UNKNOWN = 0.5  # length of the vector of a word that only its spelling is known of
 
@@ -44,19 +44,20 @@ class MeaningSpace:
 
     Attributes:
         words: Of every row of the vocabulary, (V, h), of length one.
+        spelling: G, (B, h): the same from the features of a word's spelling.
         weights: What each counts for a topic, (V,).
         vocabulary: The known words.
     """
 
     def __init__(self, meaning: Meaning, vocabulary: Vocabulary, frequencies: Vector) -> None:
         self.words = meaning.vectors
-        self._spelling, self._contexts, self.vocabulary = meaning.spelling, meaning.contexts, vocabulary
+        self.spelling, self._contexts, self.vocabulary = meaning.spelling, meaning.contexts, vocabulary
         self.weights = word_weights(frequencies)
         self._mean = passage_mean(self.words, frequencies)
 
     def spelt(self, words: Sequence[str]) -> Tall:
         """Return the vectors that the spelling of words predicts, (n, h), of length one."""
-        return spelt(words, self._spelling, self.vocabulary)
+        return spelt(words, self.spelling, self.vocabulary)
 
     def parts(
         self,
@@ -107,7 +108,7 @@ class MeaningSpace:
         bounds = np.append(offsets, len(ids)).astype(np.int64)
 
         def work(texts: Index) -> None:
-            _leak(self.words, extra, weights, self._mean, np.float32(_LEAK), ids, texts, ahead, out)
+            _leak(self.words, extra, weights, self._mean, np.float32(LEAK), ids, texts, ahead, out)
 
         cuts = np.flatnonzero(np.diff(bounds[:-1] // _TOKENS)) + 1  # between texts
         pieces = [bounds[a : b + 1] for a, b in zip([0, *cuts], [*cuts, len(bounds) - 1], strict=True)]
@@ -124,7 +125,7 @@ class MeaningSpace:
 
     def leaked(self, topic: Array, added: Array) -> Array:
         """Return the left side of the next token."""
-        return np.float32(_LEAK) * topic + added
+        return np.float32(LEAK) * topic + added
 
     def inferred(self, sums: Tall) -> Tall:
         """Return the vector of a new word from left + right at the places where it occurs, (n, h) to (h,)."""

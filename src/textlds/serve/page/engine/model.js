@@ -5,9 +5,11 @@
 import { readArrays, Table } from "./arrays.js";
 import { principalAxes, dot, norm, topRows } from "./linear.js";
 import { Predictor } from "./language.js";
+import { Meaning } from "./meaning.js";
 import { spellingFeatures } from "./spelling.js";
 import { Tokenizer } from "./tokenizer.js";
 
+const SPELLINGS = 8; // of a word that differ in case, at most
 const REACH = 100; // tokens on either side whose contribution is looked at
 
 /** Fetch a packed model: its facts, and the arrays beside them. */
@@ -142,6 +144,8 @@ export class Model {
     this.predictor = facts.language ? new Predictor(facts, arrays, this.languageSystem) : null;
     this.spelt = new Map();
     this.tables = {};
+    this.common = arrays.common.data;
+    this.meaning = arrays.meaning ? new Meaning(this) : null;
   }
 
   /** Return the row of a word: its own, or that of its class. */
@@ -191,10 +195,15 @@ export class Model {
     out.set(this.spelt.get(token), offset);
   }
 
+  /** A token as its spelling is read: digits normalised, without format characters. */
+  plain(token) {
+    return [...this.tokenizer.normalise([...token].map((c) => c.codePointAt(0)), false)]
+      .filter((character) => this.tokenizer.kindOf(character.codePointAt(0)) !== 8).join("");
+  }
+
   spell(token) {
     const { speller } = this;
-    const plain = [...this.tokenizer.normalise([...token].map((c) => c.codePointAt(0)), false)]
-      .filter((character) => this.tokenizer.kindOf(character.codePointAt(0)) !== 8).join("");
+    const plain = this.plain(token);
     const width = speller.width;
     const sum = new Float64Array(width), row = new Float32Array(width);
     for (const bucket of spellingFeatures(plain, speller.rows)) {
@@ -246,8 +255,10 @@ export class Model {
     return this.tables.places;
   }
 
+  /** The vectors of words by themselves: what they are about, or how they are used. */
   get wordTable() {
-    this.tables.words ??= this.vectors.all();
+    if (this.meaning) return { data: this.meaning.table, width: this.meaning.width };
+    this.tables.words ??= { data: this.vectors.all(), width: this.vectors.width };
     return this.tables.words;
   }
 
@@ -258,16 +269,19 @@ export class Model {
   alone(word, count) {
     const own = this.rows.get(this.tokenizer.normalise([...word].map((c) => c.codePointAt(0)), false));
     if (own === undefined) return [];
-    return this.nearest(this.wordTable, this.vectors.width, row(this.wordTable, own, this.vectors.width), count, word);
+    const { data, width } = this.wordTable;
+    return this.nearest(data, width, row(data, own, width), count, word);
   }
 
   nearest(table, width, vector, count, without) {
     const length = Math.max(norm(vector), 1e-30);
     const query = Float32Array.from(vector, (x) => x / length);
-    const cosines = new Float32Array(this.n);
-    for (let i = 0; i < this.n; i++) cosines[i] = dot(table, i * width, query, width);
-    const own = this.id(without);
-    return topRows(cosines, count + 1).filter((i) => i !== own).slice(0, count).map((i) => [this.words[i], cosines[i]]);
+    const cosines = new Float32Array(this.n).fill(-2);
+    for (let i = 0; i < this.n; i++) if (this.common[i]) cosines[i] = dot(table, i * width, query, width);
+    const own = without.toLowerCase();
+    return topRows(cosines, count + SPELLINGS)
+      .filter((i) => cosines[i] > -2 && this.words[i].toLowerCase() !== own)
+      .slice(0, count).map((i) => [this.words[i], cosines[i]]);
   }
 
   read(text) {
@@ -343,7 +357,7 @@ export class Model {
     return {
       word,
       known: own < this.n,
-      here: this.near(whole, count, word),
+      here: this.here(states, token, count),
       alone: this.alone(word, count),
       ...(this.predictor ? this.expected(read, token, own, count) : {}),
       parts: Object.fromEntries(Object.entries(parts).map(([name, part]) => {
@@ -406,26 +420,54 @@ export class Model {
     });
   }
 
+  /** The words nearest to a token where it stands: what it is about there, or how it is used. */
+  here(states, token, count) {
+    const word = states.read.tokens[token];
+    if (!this.meaning) return this.near(this.whitened(states.at(states.smooth, token)), count, word);
+    const { table, width } = this.meaning;
+    return this.nearest(table, width, this.meaning.sense(states.read, token).vector, count, word);
+  }
+
   use(text, word, count = 10) {
     const states = this.states(text);
     const { tokens } = states.read;
     const token = findToken(tokens, word);
-    const whole = this.whitened(states.at(states.smooth, token));
+    const { whole, terms, table, width } = this.meaning ? this.passage(states.read, token) : this.context(states, token);
     const length = Math.max(norm(whole), 1e-30);
-    const pulls = this.contributions(states, token).map(({ token: j, term }) => {
-      const white = this.whitened(term);
-      const without = whole.map((x, c) => x - white[c]);
-      const cosine = dot(without, 0, whole, this.d) / Math.max(norm(without) * length, 1e-30);
+    const pulls = terms.map(({ token: j, term, without }) => {
+      const cosine = dot(without, 0, whole, width) / Math.max(norm(without) * length, 1e-30);
       return {
         token: j,
         text: tokens[j],
-        share: dot(white, 0, whole, this.d) / length ** 2,
+        share: dot(term, 0, whole, width) / length ** 2,
         shift: 1 - cosine,
-        toward: this.near(white, 3, tokens[j]).map(([other]) => other),
+        toward: this.nearest(table, width, term, 3, tokens[j]).map(([other]) => other),
       };
     });
     const vector = [...whole].map((x) => x / length);
-    return { token, tokens, vector, here: this.near(whole, count, tokens[token]), pulls };
+    return { token, tokens, vector, here: this.nearest(table, width, whole, count, tokens[token]), pulls };
+  }
+
+  /** A token as its smoothed state, with what each word contributes. */
+  context(states, token) {
+    const whole = this.whitened(states.at(states.smooth, token));
+    const terms = this.contributions(states, token).map(({ token: j, term }) => {
+      const white = this.whitened(term);
+      return { token: j, term: white, without: whole.map((x, c) => x - white[c]) };
+    });
+    return { whole, terms, table: this.places, width: this.d };
+  }
+
+  /** A token as what it is about in its passage, with what each word contributes. */
+  passage(read, token) {
+    const sense = this.meaning.sense(read, token);
+    const near = read.tokens.map((_, j) => j).filter((j) => Math.abs(j - token) <= REACH);
+    const terms = near.map((j) => ({
+      token: j,
+      term: j === token ? sense.terms[j].map((x, c) => x + sense.own[c]) : sense.terms[j],
+      without: this.meaning.without(sense, j),
+    }));
+    return { whole: sense.vector, terms, table: this.meaning.table, width: this.meaning.width };
   }
 
   /** Where a text goes through each transition. */

@@ -1,6 +1,6 @@
 // 7. Search in the index: where is a word used like this, and in which senses?
 
-import { cosine, h, later, latest, ranked, show } from "../dom.js";
+import { cosine, h, later, latest, show } from "../dom.js";
 
 export default {
   id: "search",
@@ -45,12 +45,11 @@ export default {
         if (!now.word) return;
         await guard(lists(backend.find(now.word, now.context, now.match), ({ occurrences }) => show(found,
           occurrences.length ? occurrences.map(occurrence) : h("p", { class: "soft" }, "Nothing found."))));
-        if (about.senses) await clusters(backend.senses(now.word).catch((error) => error), (answer) => show(senses,
+        await clusters(backend.senses(now.word).catch((error) => error), (answer) => show(senses,
           answer instanceof Error ? h("p", { class: "soft" }, answer.message)
             : answer.map((sense, k) => h("section", { class: "sense" },
-              h("h3", {}, `${k + 1}. `, h("span", { dir: "auto" }, (sense.neighbours ?? []).slice(0, 3).map(([near]) => near).join(", "))),
-              h("small", { class: "soft" }, `${sense.size.toLocaleString("en")} occurrences`),
-              sense.neighbours && ranked(sense.neighbours.slice(0, 6), { format: cosine }),
+              h("h3", {}, `${k + 1}. `, h("span", { dir: "auto" }, sense.words.slice(0, 5).join(", "))),
+              h("small", { class: "soft" }, `${sense.size.toLocaleString("en")} occurrences, ${(100 * sense.share).toFixed(0)} %`),
               h("ol", { class: "occurrences" }, sense.examples.slice(0, 2).map(occurrence))))));
       },
     };
