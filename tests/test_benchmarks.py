@@ -141,3 +141,16 @@ def test_taggers(run, text, tmp_path):
     again = run("taggers", *options, "--curve", 5, "--draws", 2, "--name", "few")
     assert [(row["name"], len(row["values"])) for row in again["few"]["curve"]] == [("textlds", 2), ("CRFsuite", 2)]
     assert again["taggers"] == found
+
+
+def test_scale(run, text, tmp_path):
+    found = run("scale", text, "--tokens", 3000, 60_000, "--vocab-size", 60, "--threads", 1)
+    small, large = found["growth"]
+    assert not small["repeated"]
+    assert large["repeated"]
+    assert large["counting"]["core seconds"] > 0
+    assert found["embedding"]["context, tokens per core second"] > 0
+    costs = found["costs"]
+    assert costs["1e+12"]["counting core hours"] == pytest.approx(1000 * costs["1e+09"]["counting core hours"])
+    assert (tmp_path / "scale.png").stat().st_size > 1000
+    assert "| 6e+04 (repeated) |" in (tmp_path / "scale.md").read_text(encoding="utf-8")

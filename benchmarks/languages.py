@@ -1,0 +1,84 @@
+"""How the tokeniser, the unknown classes and the recipes do on the languages that a machine has texts in.
+
+    python -m benchmarks.languages [--languages cs de el ...] [--folders /usr/share/locale ...] [--results FOLDER]
+
+The texts are the translated messages of installed programs (gettext catalogues): short, technical, a few tens of
+thousands of tokens per language. Nine tenths are learnt from and one tenth is read: how many of its tokens are unknown,
+how many distinct vectors these have, and what is near a common word. It says what to expect, not how good a model is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gettext
+import json
+from pathlib import Path
+from typing import Any
+
+import textlds
+from textlds.errors import TextLDSError
+
+LANGUAGES = ("cs", "de", "el", "es", "fr", "he", "hi", "ja", "ko", "pl", "ru", "sr", "th", "tr", "uk", "vi", "zh_CN")
+FOLDERS = ("/usr/share/locale", "/usr/share/locale-langpack")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--languages", nargs="+", default=LANGUAGES)
+    parser.add_argument("--folders", nargs="+", type=Path, default=[Path(folder) for folder in FOLDERS])
+    parser.add_argument("--results", type=Path)
+    arguments = parser.parse_args()
+    results = {}
+    for language in arguments.languages:
+        messages = sorted(translated(arguments.folders, language))
+        if len(messages) < 200:
+            print(f"{language}: {len(messages)} messages are too few")
+            continue
+        results[language] = found = tried(messages)
+        print(f"{language}: {json.dumps(found, ensure_ascii=False)}")
+    if arguments.results:
+        arguments.results.mkdir(parents=True, exist_ok=True)
+        (arguments.results / "languages.json").write_text(
+            json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
+
+
+def translated(folders: list[Path], language: str) -> set[str]:
+    """Return the distinct messages of all catalogues of a language."""
+    messages: set[str] = set()
+    for catalogue in sorted(path for folder in folders for path in (folder / language).rglob("*.mo")):
+        try:
+            with catalogue.open("rb") as file:
+                texts = gettext.GNUTranslations(file)._catalog.values()  # type: ignore[attr-defined]
+        except (OSError, UnicodeDecodeError, ValueError):
+            continue
+        messages |= {" ".join(str(text).split()) for text in texts if isinstance(text, str) and len(text) > 20}
+    return messages
+
+
+def tried(messages: list[str]) -> dict[str, Any]:
+    """Learn from nine tenths and read the rest."""
+    held_out, learnt = messages[::10], [text for i, text in enumerate(messages) if i % 10]
+    counts = textlds.count(texts=learnt)
+    row: dict[str, Any] = {"messages": len(messages), "tokens": int(counts.tokens)}
+    row["characters per token"] = round(sum(map(len, learnt)) / counts.tokens, 2)
+    try:
+        model = textlds.fit(counts, state_size=20)
+    except TextLDSError as error:
+        return {**row, "error": str(error)}
+    known = model.vocabulary.n_types
+    ids = [token for text in model.encoder.encode_many(held_out) for token in text.ids.tolist()]
+    row["unknown, per cent"] = round(100 * sum(token >= known for token in ids) / max(len(ids), 1), 1)
+    unknown = {
+        token for text in held_out for token in model(text).tokens if token not in model.vocabulary and token.isalpha()
+    }
+    vectors = {tuple(model(word, recipe="word").vectors[0].round(3).tolist()) for word in sorted(unknown)[:200]}
+    row["distinct vectors of unknown words, per cent"] = round(100 * len(vectors) / max(min(len(unknown), 200), 1))
+    common = next((word for word in model.vocabulary.words[:known] if len(word) > 3 and word.isalpha()), None)
+    if common is not None:
+        row["near"] = [common, *(word for word, _ in model.similar(common, n=4))]
+    return row
+
+
+if __name__ == "__main__":
+    main()
