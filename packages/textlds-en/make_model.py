@@ -16,7 +16,7 @@ from textlds.cli.info import folder_size
 
 HERE = Path(__file__).parent / "src" / "textlds_en"
 VOCAB_SIZE, STATE_SIZE = 100_000, 200  # of the model that is learnt
-PACKED = {"precision": "int8", "vocab_size": 40_000, "dimensions": 100}
+PACKED = {"precision": "int8", "vocab_size": 40_000, "dimensions": 100, "buckets": 16_384}
 LARGEST = 12_000_000  # bytes of the wheel
 
 
@@ -38,7 +38,7 @@ def main() -> None:
             else textlds.count(arguments.text, vocab_size=VOCAB_SIZE, progress=True)
         )
         model = textlds.fit(counts, state_size=STATE_SIZE, progress=True)
-    packed = model.quantized(PACKED["precision"], vocab_size=PACKED["vocab_size"], dimensions=PACKED["dimensions"])
+    packed = model.quantized(**PACKED)
     packed.save(HERE / "model", force=True)
     size = folder_size(HERE / "model")
     if size > 1.15 * LARGEST:  # a wheel is compressed, by about a tenth

@@ -16,7 +16,14 @@ _PRECISIONS = {8: "int8", 16: "float16", 32: "float32"}
 
 
 def pack_folder(
-    model: Path, output: Path, *, bits: int, vocab_size: int | None, dimensions: int | None, force: bool
+    model: Path,
+    output: Path,
+    *,
+    bits: int,
+    vocab_size: int | None,
+    dimensions: int | None,
+    buckets: int | None = None,
+    force: bool,
 ) -> dict[str, Any]:
     """Pack a model, write it, and return what became of it.
 
@@ -26,6 +33,7 @@ def pack_folder(
         bits: Of the numbers in tables with a row per word.
         vocab_size: Words to keep; None keeps all.
         dimensions: Numbers per part of a vector; None keeps all.
+        buckets: Rows of the regression from spelling, fitted again; None keeps it.
         force: Overwrite the output.
     """
     from textlds.api import load
@@ -35,7 +43,7 @@ def pack_folder(
         raise ArgumentError(f"--bits {bits} is not one of {', '.join(map(str, _PRECISIONS))}.")
     check_output(output, force=force)
     precision: Any = _PRECISIONS[bits]
-    packed = load(model).quantized(precision, vocab_size=vocab_size, dimensions=dimensions)
+    packed = load(model).quantized(precision, vocab_size=vocab_size, dimensions=dimensions, buckets=buckets)
     packed.save(output, force=force)
     return {
         "output": str(output),
@@ -51,9 +59,13 @@ def command(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model folder to write.")],
     bits: Annotated[int, typer.Option(help="Of the numbers in the tables of words: 8, 16 or 32.")] = 8,
     vocab_size: Annotated[
-        int | None, typer.Option(min=1, help="Keep this many words; the others are read by their spelling.")
+        int | None,
+        typer.Option("--vocab-size", "--vocab", min=1, help="Keep this many words; spelling serves the others."),
     ] = None,
     dimensions: Annotated[int | None, typer.Option(min=1, help="Numbers per part of a vector.")] = None,
+    buckets: Annotated[
+        int | None, typer.Option("--spelling-buckets", help="Rows for the spelling of words, a power of two.")
+    ] = None,
     force: opt.Force = False,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
@@ -62,7 +74,9 @@ def command(
 
     A packed model has no parameters: likelihoods, probabilities of words and the paper's recipe need the original.
     """
-    done = pack_folder(model, output, bits=bits, vocab_size=vocab_size, dimensions=dimensions, force=force)
+    done = pack_folder(
+        model, output, bits=bits, vocab_size=vocab_size, dimensions=dimensions, buckets=buckets, force=force
+    )
     if as_json:
         print_json(done)
     say(
@@ -74,5 +88,5 @@ def command(
 
 EXAMPLES = (
     ("textlds pack model -o small", "a quarter of the size"),
-    ("textlds pack model -o tiny --bits 8 --vocab-size 40000 --dimensions 100", "12 MB"),
+    ("textlds pack model -o tiny --bits 8 --vocab-size 40000 --dimensions 100 --spelling-buckets 16384", "12 MB"),
 )

@@ -34,6 +34,7 @@ def fit_spelling(
     profiles: Tall,
     *,
     threads: int,
+    buckets: int | None = None,
     on_step: Callable[[], None] = lambda: None,
 ) -> Tall:
     """Return G, (B, h).
@@ -43,9 +44,10 @@ def fit_spelling(
         occurrences: n, how often each was seen.
         profiles: l₀, (V, h); rows beyond those of the words are not looked at.
         threads: For the sparse products.
+        buckets: B, a power of two; by default chosen by the number of words.
         on_step: Called after each of ``STEPS`` steps.
     """
-    X = SpellingMatrix(words, bucket_count(len(words)), threads=threads)
+    X = SpellingMatrix(words, buckets or bucket_count(len(words)), threads=threads)
     goals = np.ascontiguousarray(profiles[: len(words)])
     trust = np.where(goals.any(axis=1), occurrences / (occurrences + _TRUST), 0.0)
     result = np.zeros((X.buckets, goals.shape[1]), np.float32)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from textlds.errors import ArgumentError, FormatError
 from textlds.inference.engine import Engine
 from textlds.lds.params import LDSParams
 from textlds.learn.history import History
+from textlds.lexicon.spelling import fit_spelling
 from textlds.linalg.quantized import PRECISIONS, Precision, RowTable
 from textlds.linalg.types import Array, Vector
 from textlds.model.textlds import TextLDS
@@ -114,7 +116,12 @@ class PackedModel(TextLDS):
         raise ArgumentError(_ABSENT[0].upper() + _ABSENT[1:])
 
     def quantized(
-        self, precision: Precision = "int8", *, vocab_size: int | None = None, dimensions: int | None = None
+        self,
+        precision: Precision = "int8",
+        *,
+        vocab_size: int | None = None,
+        dimensions: int | None = None,
+        buckets: int | None = None,
     ) -> TextLDS:
         """Refuse: what was rounded once is not rounded again."""
         raise ArgumentError("the model is packed already. Pack the model it was made from.")
@@ -148,7 +155,12 @@ class PackedModel(TextLDS):
 
 
 def pack(
-    model: TextLDS, precision: Precision = "int8", *, vocab_size: int | None = None, dimensions: int | None = None
+    model: TextLDS,
+    precision: Precision = "int8",
+    *,
+    vocab_size: int | None = None,
+    dimensions: int | None = None,
+    buckets: int | None = None,
 ) -> PackedModel:
     """Pack a model; see :meth:`TextLDS.quantized`."""
     if precision not in PRECISIONS:
@@ -159,13 +171,23 @@ def pack(
         raise ArgumentError(
             f"dimensions={dimensions} must be between 1 and {model.state_size}, the state size of the model."
         )
+    if buckets is not None and (buckets < 1024 or buckets & (buckets - 1)):
+        raise ArgumentError(f"buckets={buckets} must be a power of two of at least 1024, such as 16384.")
     space = model.spaces.space("float64", "equal")
     rows = _kept(model.vocabulary, vocab_size)
     meaning = None if model.lexicon is None else model.lexicon.meaning
     if dimensions is not None and dimensions < model.state_size:
         space = reduced(space, model.frequencies, dimensions)
         meaning = None if meaning is None else reduced_meaning(meaning, model.frequencies, dimensions)
-    tables = StoredTables.of(space, meaning, rows, precision=precision)
+    spelling = None
+    if buckets is not None and space.speller is not None:
+        known = model.vocabulary.words[: model.vocabulary.n_types]
+        seen = model.frequencies[: len(known)] * model.history.settings.get("tokens", 1e6)
+        spelling = fit_spelling(known, seen, np.asarray(space.words, np.float32), threads=1, buckets=buckets)
+        if meaning is not None:
+            spelt = fit_spelling(known, seen, np.asarray(meaning.vectors, np.float32), threads=1, buckets=buckets)
+            meaning = replace(meaning, spelling=spelt)
+    tables = StoredTables.of(space, meaning, rows, precision=precision, spelling=spelling)
     words = tuple(model.vocabulary.words[row] for row in rows.tolist())
     n_types = len(rows) - (len(model.vocabulary) - model.vocabulary.n_types)
     frequencies = model.frequencies[rows] / model.frequencies[rows].sum()

@@ -377,7 +377,12 @@ class TextLDS:
         return transitions(params.A, C, self.vocabulary, n, words, common=common)
 
     def quantized(
-        self, precision: Precision = "int8", *, vocab_size: int | None = None, dimensions: int | None = None
+        self,
+        precision: Precision = "int8",
+        *,
+        vocab_size: int | None = None,
+        dimensions: int | None = None,
+        buckets: int | None = None,
     ) -> TextLDS:
         """Return a small model with the same vectors, rounded: for recipes with equal weighting, and no parameters.
 
@@ -386,10 +391,11 @@ class TextLDS:
                 ``"float32"``.
             vocab_size: Keep this many of the most frequent words; the others are read by their spelling.
             dimensions: Numbers per part, at most the state size.
+            buckets: Fit the regression from spelling again, with so many rows: a power of two.
         """
         from textlds.model.packed import pack
 
-        return pack(self, precision, vocab_size=vocab_size, dimensions=dimensions)
+        return pack(self, precision, vocab_size=vocab_size, dimensions=dimensions, buckets=buckets)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the model to a folder, whole or not at all; an existing one is only replaced with ``force``."""

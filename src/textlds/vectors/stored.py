@@ -61,7 +61,15 @@ class StoredTables:
     meaning_spelling: RowTable | None = None
 
     @classmethod
-    def of(cls, space: EmbeddingSpace, meaning: Meaning | None, rows: Index, *, precision: Precision) -> StoredTables:
+    def of(
+        cls,
+        space: EmbeddingSpace,
+        meaning: Meaning | None,
+        rows: Index,
+        *,
+        precision: Precision,
+        spelling: Array | None = None,
+    ) -> StoredTables:
         """Take them from a space with equal weighting.
 
         Args:
@@ -69,12 +77,14 @@ class StoredTables:
             meaning: What words are about, with as many dimensions as the parts of the space; or None.
             rows: Words to keep.
             precision: Of the tables with a row per word or bucket.
+            spelling: G in place of the space's own.
         """
         system = space.system
         small: dict[str, Array] = {"A": system.A, "shrink": system.shrink}
         small |= {f"whitener.{part}": space.whitener(part) for part in WHITENED}
         speller = space.speller
         if speller is not None:
+            spelling = speller.spelling if spelling is None else spelling
             small |= {name: getattr(speller, name) for name in CARRY if getattr(speller, name) is not None}
         if meaning is not None:
             small[CONTEXTS] = meaning.contexts
@@ -82,7 +92,9 @@ class StoredTables:
             {name: np.ascontiguousarray(array, np.float32) for name, array in small.items()},
             quantized(space.words[rows], precision),
             quantized(space.all_gains[rows], precision) if speller is None else None,
-            None if speller is None else quantized(_dense(speller.spelling), precision),
+            None
+            if speller is None
+            else quantized(_dense(speller.spelling if spelling is None else spelling), precision),
             None if meaning is None else quantized(meaning.vectors[rows], precision),
             None if meaning is None else quantized(meaning.spelling, precision),
         )
