@@ -14,7 +14,7 @@ $(BIN)/python:
 
 # The stamps are newer than pyproject.toml when the environment matches it.
 $(VENV)/.base: $(BIN)/python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e . ./packages/textlds-en
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.base constraints.txt

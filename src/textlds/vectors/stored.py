@@ -68,7 +68,7 @@ class StoredTables:
         rows: Index,
         *,
         precision: Precision,
-        spelling: Array | None = None,
+        spelling: Array | RowTable | None = None,
     ) -> StoredTables:
         """Take them from a space with equal weighting.
 
