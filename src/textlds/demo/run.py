@@ -155,7 +155,7 @@ def _installed(show: _Show) -> None:
 
 
 def _neighbours(show: _Show, model: TextLDS) -> None:
-    show.step("Words", "Words with similar vectors are used alike. The nearest ones to a few:")
+    show.step("Words", "Words that are about the same things have similar vectors. The nearest ones to a few:")
     show.pairs([(word, _names(model.similar(word, n=7))) for word in WORDS if word in model.vocabulary])
 
 
