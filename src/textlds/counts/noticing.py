@@ -13,12 +13,12 @@ _KINDS: tuple[tuple[str, Callable[[Callable[[str], float]], bool], str], ...] = 
     ("markup (HTML or XML)", lambda share: share("<>") > 0.1, "Take the text out of it first."),
     (
         "JSON records",
-        lambda share: share("{}") > 0.01 and share(":\"'") > 0.1,
+        lambda share: share("{}") > 0.01 and share(":\"'") > 0.25,
         "Name the files .jsonl and the field with --text-column.",
     ),
     (
         "a table (CSV or similar)",
-        lambda share: share(",;|\t") > 0.2,
+        lambda share: share(",;|\t") > 0.3,
         "Take the column with the text out of it first, or convert it to JSON lines or Parquet.",
     ),
 )
