@@ -13,6 +13,7 @@ import argparse
 import collections
 import functools
 import json
+import logging
 import os
 import platform
 import shutil
@@ -145,6 +146,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--results", type=Path, help="folder for soak.json and soak.md; nothing is written without")
     arguments = parser.parse_args()
+    logging.getLogger("textlds").setLevel(logging.ERROR)
     path = arguments.results / "soak.json" if arguments.results else None
     before = json.loads(path.read_text(encoding="utf-8"))["modes"] if path and path.exists() else {}
     results: dict[str, Any] = {

@@ -41,8 +41,9 @@ def _counts() -> textlds.LagCounts:
     return textlds.count(texts=[TEXT], max_lag=3, vocab_size=40, threads=1)
 
 
-def _model() -> textlds.TextLDS:
-    settings = FitSettings(state_size=4, iterations=2, ssid_horizon=2, em_horizon=3)
+def _model(observations: Any = "words") -> textlds.TextLDS:
+    of_words = {"ssid_horizon": 2} if observations == "words" else {}
+    settings = FitSettings(state_size=4, iterations=2, em_horizon=3, observations=observations, **of_words)
     return textlds.fit(_counts(), settings=settings, threads=1)
 
 
@@ -63,7 +64,8 @@ def use_counts(path: Path) -> bytes:
 def use_model(path: Path) -> bytes:
     """Load a model and ask it for everything."""
     model = textlds.load(path)
-    found = [text.vectors for recipe in ("paper", "features") for text in model.embed(TEXTS, recipe=recipe)]
+    recipes = ("context", "features", *(["paper"] if model.observations == "words" else []))
+    found = [text.vectors for recipe in recipes for text in model.embed(TEXTS, recipe=recipe)]
     found += [scores.values for scores in model.log_likelihood(TEXTS)]
     words = model.similar(model.vocabulary.words[0], n=3)
     return _finite(*found, [score for _, score in words]) + repr(words).encode()
@@ -88,6 +90,7 @@ def make_index(path: Path) -> None:
 TARGETS = {
     "counts": Target(lambda path: _counts().save(path), use_counts),
     "model": Target(lambda path: _model().save(path), use_model),
+    "profiles": Target(lambda path: _model("profiles").save(path), use_model),
     "index": Target(make_index, use_index),
 }
 

@@ -15,6 +15,7 @@ import shutil
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from benchmarks.attacks.damage import TEXT
 from textlds.cli import main
 
 _MOST = 12  # kills of one command, after which it is let run
-_FIT = ["--state-size", "4", "--iterations", "6", "--ssid-horizon", "2", "--em-horizon", "3"]
+_FIT = ["--state-size", "4", "--iterations", "6", "--em-horizon", "3"]
 _COUNT = ["--vocab-size", "60", "--max-lag", "3"]
 
 # in the folder of the attack, where the inputs are; what is made is "out"
@@ -100,7 +101,9 @@ class Killer:
                 if status == 0:
                     break
                 if status not in (-signal.SIGKILL, -signal.SIGTERM, 130, 143):  # 130: before a command began
-                    return f"{name}: after {kills} kills it ended with {status}"
+                    seen = place / "traceback.txt"
+                    last = seen.read_text().strip().splitlines()[-1] if seen.exists() else "no traceback"
+                    return f"{name}: after {kills} kills it ended with {status}: {last}"
                 kills += 1
         wrong = _difference(self._right[name], content(place))
         shutil.rmtree(place)
@@ -137,6 +140,10 @@ def _child(words: list[str], place: Path, wait: float | None, number: int = sign
             main()
         except SystemExit as error:
             code = error.code if isinstance(error.code, int) else 0
+        except KeyboardInterrupt:  # before the command line began, or after it ended
+            code = 143
+        except BaseException:
+            (place / "traceback.txt").write_text(traceback.format_exc())
         finally:
             os._exit(code)
     end = None if wait is None else began + wait
