@@ -49,10 +49,11 @@ def translated(folders: list[Path], language: str) -> set[str]:
     for catalogue in sorted(path for folder in folders for path in (folder / language).rglob("*.mo")):
         try:
             with catalogue.open("rb") as file:
-                texts = gettext.GNUTranslations(file)._catalog.values()  # type: ignore[attr-defined]
+                found = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]
         except (OSError, UnicodeDecodeError, ValueError):
             continue
-        messages |= {" ".join(str(text).split()) for text in texts if isinstance(text, str) and len(text) > 20}
+        texts = [text for key, text in found.items() if key]  # the one without a key is the header
+        messages |= {" ".join(text.split()) for text in texts if isinstance(text, str) and len(text) > 20}
     return messages
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import struct
 import sys
 from pathlib import Path
 
@@ -154,3 +155,30 @@ def test_scale(run, text, tmp_path):
     assert costs["1e+12"]["counting core hours"] == pytest.approx(1000 * costs["1e+09"]["counting core hours"])
     assert (tmp_path / "scale.png").stat().st_size > 1000
     assert "| 6e+04 (repeated) |" in (tmp_path / "scale.md").read_text(encoding="utf-8")
+
+
+def catalogue(path, messages):
+    """Write a gettext catalogue: a table of offsets of originals, one of translations, and the texts."""
+    pairs = [("", "Content-Type: text/plain; charset=UTF-8\n"), *sorted((f"id{i}", m) for i, m in enumerate(messages))]
+    ids, texts = ([one[k].encode() for one in sorted(pairs)] for k in (0, 1))
+    start = 28 + 16 * len(pairs)
+    table, data = [], b""
+    for group in (ids, texts):
+        for text in group:
+            table += [len(text), start + len(data)]
+            data += text + b"\0"
+    header = [0x950412DE, 0, len(pairs), 28, 28 + 8 * len(pairs), 0, 0]
+    path.parent.mkdir(parents=True)
+    path.write_bytes(struct.pack(f"<{len(header) + len(table)}I", *header, *table) + data)
+
+
+def test_languages(run, text, tmp_path):
+    lines = text.read_text(encoding="utf-8").splitlines()
+    catalogue(
+        tmp_path / "locale" / "xx" / "LC_MESSAGES" / "a.mo", [f"{line} Wort{i:x}" for i, line in enumerate(lines)]
+    )
+    catalogue(tmp_path / "locale" / "yy" / "LC_MESSAGES" / "a.mo", lines[:20])
+    found = run("languages", "--folders", tmp_path / "locale", "--languages", "xx", "yy", "zz")
+    assert list(found) == ["xx"]
+    assert found["xx"]["messages"] == len(lines)
+    assert found["xx"]["unknown, per cent"] > 0
