@@ -170,27 +170,50 @@ def test_python_runs(name: str, request: pytest.FixtureRequest) -> None:
     if "push_to_hub" in (ROOT / name).read_text(encoding="utf-8"):
         request.getfixturevalue("hub")
     namespace: dict[str, Any] = {"__name__": "page", "textlds": textlds}
+    printed = ""
     for block in blocks(ROOT / name):
         if block.kind == "python":
             code = compile("\n" * block.line + block.code, str(ROOT / name), "exec")
-            with contextlib.redirect_stdout(io.StringIO()):
+            with contextlib.redirect_stdout(io.StringIO()) as stdout:
                 exec(code, namespace)
+            printed = stdout.getvalue()
+        elif block.kind == "bash":
+            printed = ""
+        elif block.kind == "output" and printed:
+            check_output_block(block, printed, f"{name}:{block.line}")
+
+
+def check_output_block(block: Block, printed: str, place: str) -> None:
+    """Hold what a page shows to what was printed: the same words, and numbers up to rounding on another processor."""
+    shown, found = block.code.split(), printed.split()
+    assert len(shown) == len(found), f"{place}\n{printed}"
+    for one, other in zip(shown, found, strict=True):
+        if re.fullmatch(r"-?\d+\.\d+", one):
+            assert float(other) == pytest.approx(float(one), abs=0.02), f"{place}\n{printed}"
+        else:
+            assert one == other, f"{place}\n{printed}"
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.usefixtures("here")
 def test_commands_run(name: str) -> None:
+    printed = ""
     for block in blocks(ROOT / name):
         if block.kind == "bash":
+            printed = ""
             for command in block.code.replace("\\\n", " ").splitlines():
-                run_command(command, f"{name}:{block.line}: {command}")
+                printed += run_command(command, f"{name}:{block.line}: {command}")
+        elif block.kind == "python":
+            printed = ""
+        elif block.kind == "output" and printed:
+            check_output_block(block, printed, f"{name}:{block.line}")
 
 
-def run_command(command: str, place: str) -> None:
-    """Run a command, in this process if it is a plain one: a new interpreter would take a second each."""
+def run_command(command: str, place: str) -> str:
+    """Run a command and return what it printed, in this process if it is a plain one, which saves a second."""
     words = shlex.split(command, comments=True)
     if not words:
-        return
+        return ""
     if words[0] == "make":
         assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE), place
     elif words[:2] == ["pip", "install"]:
@@ -208,12 +231,14 @@ def run_command(command: str, place: str) -> None:
         arguments = [*words[1:], "--help"] if words[1] in ("demo", "serve") else words[1:]
         outcome = CliRunner().invoke(build_app(), arguments)
         assert outcome.exit_code == 0, f"{place}\n{outcome.output}\n{outcome.exception!r}"
+        return outcome.stdout
+    return ""
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_block_says_what_it_is(name: str) -> None:
     for block in blocks(ROOT / name):
-        assert block.kind in ("python", "bash", "text"), f"{name}:{block.line}: {block.kind!r}"
+        assert block.kind in ("python", "bash", "text", "output"), f"{name}:{block.line}: {block.kind!r}"
 
 
 @pytest.mark.parametrize("page", PROSE, ids=lambda page: page.name)

@@ -35,7 +35,8 @@ IN_CONTEXT = (
 ENGLISH = "en"
 ENGLISH_IN_CONTEXT = (
     ("bank", "They walked along the bank of the river.", "The bank raised its interest rates."),
-    ("play", "The children play in the garden.", "The play was performed at the theatre."),
+    ("Java", "They sailed from Sumatra to Java.", "The Java compiler translates code."),
+    ("mouse", "The cat caught a mouse.", "The mouse and the keyboard are connected to the computer."),
 )
 _EMBED_CHARACTERS = 2_000_000  # about 400,000 tokens, in a second or two
 

@@ -346,7 +346,8 @@ class TextLDS:
 
         Args:
             word: A known word; with a context, any word that occurs in it.
-            context: A text that holds the word: the words that fit *there*.
+            context: A text that holds the word: the words that fit *there*. By meaning, the words of the text itself
+                are left out.
             n: How many.
             kind: ``"meaning"``: words about the same things; ``"use"``: words that are used in the same way.
             min_count: Leave out words that occur less often; by default 20 times, fewer in a small corpus.

@@ -229,9 +229,12 @@ def similar_words(
     own = [words.row(word)] if word in words else []
     if recipe is None and kind == "meaning":
         # the word and its topic alike: a topic that only tints the word, as in the recipe, hardly moves its neighbours
-        meaning, topic = np.split(word_in_context(model(context, recipe="word_meaning+topic"), word), 2)
+        read = model(context, recipe="word_meaning+topic")
+        meaning, topic = np.split(word_in_context(read, word), 2)
         vector = (words.vectors[own[0]] if own else meaning) + topic
-        return words.nearest(vector, n=n, min_count=min_count, without=own)
+        # the topic is made of the other words of the context: found again, they would say nothing new
+        around = {words.row(token) for token in read.tokens if token in words}
+        return words.nearest(vector, n=n, min_count=min_count, without=[*own, *sorted(around)])
     chosen = model.recipe(recipe or "context")
     vector = word_in_context(model(context, recipe=chosen), word)
     table = model.spaces.space("float32", chosen.weighting).alone(chosen)
