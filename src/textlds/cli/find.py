@@ -14,7 +14,7 @@ from textlds.cli.output import print_json, print_table, say
 if TYPE_CHECKING:
     from textlds.search import Occurrence
 
-_WEAK = 0.3  # score below which an occurrence is hardly more alike than any other
+_WEAK = 0.3  # score below which all that was found is called weak; not measured
 _REACH = 150  # characters shown on either side of a word
 
 

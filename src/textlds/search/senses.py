@@ -21,7 +21,7 @@ from textlds.linalg.sphere import on_sphere
 Vectors = NDArray[np.float32]
 
 _MOST = 6  # groups
-_CLEAR = 0.2  # silhouette below which there is one group only
+_CLEAR = 0.2  # silhouette below which there is one group only; not measured on real text
 _ROUNDS, _STARTS = 20, 4
 
 

@@ -34,7 +34,7 @@ from textlds.linalg.types import Array, Vector
 # Chosen on one half of SCWS and on pseudo-words; nothing depends on them sharply.
 LEAK = 0.9  # α
 _TOPIC = 0.25  # β
-_UNKNOWN = 0.5  # length of the vector of a word that only its spelling is known of
+_UNKNOWN = 0.5  # length of the vector of a word that only its spelling is known of; not measured
 
 _TOKENS = 1 << 14  # that a thread takes at a time
 
