@@ -50,6 +50,7 @@ def _model(path: Path, config: dict[str, Any]) -> dict[str, Any]:
         "state_size": config["state_size"],
         "vocabulary": config["vocabulary_size"],
         "tokens": settings.pop("tokens", None),
+        "observations": config.get("observations", "words"),
         "noise": config["noise"],
         "iterations": len(likelihoods),
         "log_likelihood": likelihoods[-1] if likelihoods else history.start,
@@ -74,6 +75,7 @@ def _counts(path: Path, config: dict[str, Any]) -> dict[str, Any]:
         "max_lag": config["max_lag"],
         "pairs": config["pairs"],
         "exact": config["exact"],
+        **({"repeats": config["repeats"]} if "repeats" in config else {}),
         "text": config["settings"],
         "frequent_words": read_json(path / VOCABULARY)["words"][:_WORDS],
     }
@@ -143,7 +145,8 @@ def sentences(facts: dict[str, Any]) -> list[tuple[str, str]]:
     names = {
         "textlds_version": "written by", "tokens": "tokens counted", "vocabulary": "words", "types": "of them known",
         "state_size": "state size", "max_lag": "lags", "pairs": "pairs a lag", "exact": "exact integers",
-        "noise": "noise", "iterations": "EM iterations", "log_likelihood": "log-likelihood",
+        "observations": "observes", "noise": "noise", "repeats": "repeats",
+        "iterations": "EM iterations", "log_likelihood": "log-likelihood",
         "log_likelihood_start": "at the start", "lexicon": "lexicon", "seconds": "time to fit", "bytes": "on disk",
         "frequent_words": "frequent words", "text": "text", "fit": "fit", "occurrences": "occurrences",
         "sources": "made from", "job": "job", "language": "next word", "plan": "what was kept", "vectors": "vectors",

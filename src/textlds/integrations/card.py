@@ -77,10 +77,16 @@ def model_card(model: TextLDS, name: str, *, license: str | None = None) -> str:
         # code is never stored with a model, so lists of tokens are what works as it stands
         tokenizer="  # tokenizer=...: it was trained with one of its own" if custom else "",
         text='["The", "bank", "raised", "rates"]' if custom else '"The bank raised rates."',
-        unknown=("by their shape only" if settings.unknown == "shape" else "as one and the same")
-        + ("; their vectors come from their spelling, except in the recipe `paper`" if model.lexicon else ""),
+        unknown=("by their shape only" if settings.unknown == "shape" else "as one and the same") + _spelled(model),
     )
     return header + facts(model) + use
+
+
+def _spelled(model: TextLDS) -> str:
+    if model.lexicon is None:
+        return ""
+    exception = ", except in the recipe `paper`" if model.observations == "words" else ""
+    return f"; their vectors come from their spelling{exception}"
 
 
 def with_new_facts(card: str, model: TextLDS) -> str:
@@ -106,6 +112,7 @@ def _rows(model: TextLDS) -> list[tuple[str, str]]:
         ("tokens counted", settings.get("tokens")),
         ("vocabulary", f"{model.vocabulary.n_types:,} words and {_classes(model)}"),
         ("length of a vector", model.state_size),
+        ("observes", {"profiles": "profiles of words", "words": "one-hot words"}[model.observations]),
         ("EM iterations", history.iterations),
         ("log-likelihood, nats per token", _likelihood(model)),
         ("noise, start", ", ".join(str(settings[key]) for key in ("noise", "start") if key in settings) or None),
