@@ -76,6 +76,8 @@ def test_reading_shows_tokens_by_surprisal_and_walks_along_them(
     page.open(at(address, "reading", text=TEXT, token=1))
     (expected,) = model.surprisal([TEXT])
     assert page.texts(".reading .tokens .token") == expected.tokens
+    tagged = page.run("return [...document.querySelectorAll('.tokens [data-tag]')].map((e) => e.dataset.tag)")
+    assert len(tagged) in (0, len(expected.tokens))  # the server has a tagger
     heat = page.run(
         "return [...document.querySelectorAll('.tokens .token')].map((e) => +e.style.getPropertyValue('--heat'))"
     )

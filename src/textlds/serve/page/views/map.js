@@ -64,7 +64,7 @@ export default {
       const n = data.words.length;
       const byRank = colours.value === "rank";
       const kinds = byRank ? colour.ranks : colour.groups;
-      const dotSize = Math.max(1.2, Math.min(4, 1.1 * Math.sqrt(camera.zoom)));
+      const dotSize = Math.max(1.7, Math.min(4.5, 1.5 * Math.sqrt(camera.zoom)));
       const piles = kinds.map(() => []);
       const sx = across(r), sy = up(r), cx = r.width / 2 - sx * camera.x, cy = r.height / 2 + sy * camera.y;
       for (let i = 0; i < n; i++) {
@@ -72,7 +72,7 @@ export default {
         if (x < -5 || y < -5 || x > r.width + 5 || y > r.height + 5) continue;
         piles[byRank ? Math.min(4, Math.floor(Math.log10(1 + i))) : data.group[i] % 12].push(x, y);
       }
-      pen.globalAlpha = chosen >= 0 ? 0.35 : 0.75;
+      pen.globalAlpha = chosen >= 0 ? 0.55 : 0.85;
       piles.forEach((pile, k) => {
         pen.fillStyle = kinds[k];
         for (let j = 0; j < pile.length; j += 2) pen.fillRect(pile[j] - dotSize / 2, pile[j + 1] - dotSize / 2, dotSize, dotSize);

@@ -55,8 +55,7 @@ export default {
         type: "button", class: token.known ? "token" : "token unknown", // no direction of its own: the whole text decides
         vars: { "--heat": Math.min(1, (token.bits ?? 0) / FULL).toFixed(3) },
         "aria-label": [token.text, token.tag, token.bits && `${token.bits.toFixed(1)} bits`, !token.known && "unknown"].filter(Boolean).join(", "),
-        title: token.bits && `${token.bits.toFixed(1)} bits`, onclick: () => choose(i),
-      }, token.text, token.tag && h("small", {}, token.tag))).flat(Infinity));
+        title: token.bits && `${token.bits.toFixed(1)} bits`, onclick: () => choose(i), "data-tag": token.tag }, token.text)).flat(Infinity));
       facts.textContent = read.tokens.length
         ? `${read.tokens.length} tokens${read.perplexity ? ` · perplexity ${read.perplexity.toFixed(0)}` : ""}`
         : "Nothing to read yet.";
@@ -68,7 +67,7 @@ export default {
         h("small", { dir: "auto" }, found.parts[name].near.map(([word]) => word).join(", ")));
       const shares = ["left", "word", "right"].map((name) => h("i", { class: name, vars: { "--share": Math.max(0, found.parts[name].share).toFixed(3) } }));
       show(panel,
-        h("h2", { dir: "auto" }, found.word, token.tag && h("span", { class: "tag" }, token.tag)),
+        h("h2", { dir: "auto", "data-tag": token.tag }, found.word),
         found.expected && h("p", { class: "soft" }, `${token.bits.toFixed(1)} bits · probability ${percent(found.probability)} · number ${found.rank.toLocaleString("en")} of the words expected`),
         h("div", { class: "pair" },
           h("div", {}, h("h3", {}, "Means here"), ranked(found.here, { format: cosine })),
