@@ -16,7 +16,8 @@ from textlds.corpus.settings import CountSettings, TextSettings
 from textlds.counts import LagCounts
 from textlds.errors import ArgumentError, ClusterError, CorpusError, CorpusNotFoundError, OutputExistsError
 from textlds.integrations.cluster import Cluster, connect
-from textlds.integrations.dask import count_on_cluster, count_on_cluster_to_folder, cut, row_blocks
+from textlds.integrations.dask import count_on_cluster, count_on_cluster_to_folder, cut
+from textlds.integrations.dask_rows import row_blocks
 
 distributed = pytest.importorskip("distributed")
 

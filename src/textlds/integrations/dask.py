@@ -20,7 +20,6 @@ of the text; nothing else is.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 import os
 from collections.abc import Iterable, Sequence
@@ -35,22 +34,21 @@ from textlds.corpus.settings import BOUNDARY, END, CountSettings, TextSettings
 from textlds.corpus.tokens.types import TypeTable
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts import kernels
-from textlds.counts.arrays import I32, I64
-from textlds.counts.blocks import RowRange, Sink, count_block, merge
+from textlds.counts.arrays import I32
+from textlds.counts.blocks import count_block
 from textlds.counts.counting import Request, make_request
 from textlds.counts.lagcounts import LagCounts, write_folder
 from textlds.counts.pieces import Piece, PieceText, boundary_row_of, tokenize, vocabulary_of, writable
 from textlds.counts.plan import parse_memory
-from textlds.counts.sinks import CsrSource, FolderSink, MemorySink, narrow
+from textlds.counts.sinks import FolderSink, MemorySink
 from textlds.errors import ArgumentError, CorpusError
 from textlds.integrations.cluster import Cluster
+from textlds.integrations.dask_rows import BLOCK_BYTES, Partial, reduce_rows
 from textlds.progress import ProgressOption, resolve
 from textlds.storage.folders import new_folder
 
 PIECE_BYTES = 1 << 26  # about 12 M tokens: 48 MB of ids, a second or two of work
-BLOCK_BYTES = 1 << 28  # of counts that one worker sums
-_ENTRY_BYTES = 8
-_TABLES_AT_ONCE, _COUNTS_AT_ONCE = 8, 4  # branching of the trees; partial counts are large
+_TABLES_AT_ONCE = 8  # branching of the tree
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,17 +68,6 @@ class Summary:
     boundaries: int
     begins_with_marker: bool
     ends_with_token: bool
-
-
-@dataclasses.dataclass(frozen=True)
-class Partial:
-    """Counts of some pieces."""
-
-    unigrams: I64
-    lags: tuple[Any, ...]
-
-
-Block = tuple[RowRange, ...]  # some rows of every lag
 
 
 def count_on_cluster(
@@ -108,7 +95,7 @@ def count_on_cluster(
     cluster = Cluster(client, resolve(progress))
     words, max_lag, partials = _counted(cluster, sources, text, settings, piece_bytes)
     sink = MemorySink(len(words), max_lag)
-    unigrams = _reduce(cluster, partials, len(words), max_lag, sink, block_bytes)
+    unigrams = reduce_rows(cluster, partials, len(words), sink, block_bytes)
     return LagCounts(words, unigrams, sink.lags())
 
 
@@ -143,7 +130,7 @@ def count_on_cluster_to_folder(
         cluster = Cluster(client, resolve(progress))
         words, max_lag, partials = _counted(cluster, sources, text, settings, piece_bytes)
         with FolderSink(folder, len(words), max_lag) as sink:
-            unigrams = _reduce(cluster, partials, len(words), max_lag, sink, block_bytes)
+            unigrams = reduce_rows(cluster, partials, len(words), sink, block_bytes)
             sink.finish()
         write_folder(folder, words, unigrams, sink.pointers)
 
@@ -173,38 +160,6 @@ def _counted(
     del pieces, jobs  # a worker frees a piece when it is counted
     cluster.watch("count", partials)
     return words, max_lag, partials
-
-
-def _reduce(cluster: Cluster, partials: list[Any], n_rows: int, max_lag: int, sink: Sink, block_bytes: int) -> I64:
-    """Sum partial counts block of rows by block of rows into a sink; returns the occurrences of words."""
-    facts: list[tuple[I64, I64]] = cluster.gather("weigh", "weigh", _weigh, [(partial,) for partial in partials])
-    unigrams: I64 = np.stack([occurrences for occurrences, _ in facts]).sum(axis=0)
-    # the sum of blocks has at most as many entries as the blocks
-    bounds = row_blocks(np.stack([lengths for _, lengths in facts]).sum(axis=0), block_bytes // _ENTRY_BYTES)
-    blocks = []
-    for low, high in itertools.pairwise(bounds):
-        parts = cluster.submit("block", _block, [(partial, low, high) for partial in partials])
-        blocks.append(cluster.tree("sum", partial_sum(n_rows), parts, _COUNTS_AT_ONCE))
-    del partials[:]
-    with cluster.task("sum", len(blocks), "blocks") as task:
-        while blocks:
-            block: Block = cluster.result(blocks.pop(0))
-            for lag in block:
-                sink.append(lag)
-            task.advance(1)
-    return unigrams
-
-
-def row_blocks(lengths: I64, entries: int) -> list[int]:
-    """Return where blocks of rows begin, with the number of rows at the end; each has about so many entries."""
-    numbers = np.cumsum(lengths) // max(entries, 1)
-    begins = np.flatnonzero(np.diff(numbers)) + 1
-    return [0, *begins.tolist(), len(lengths)]
-
-
-def partial_sum(n_columns: int) -> Any:
-    """Return the function that sums blocks with this many columns."""
-    return functools.partial(_add_blocks, n_columns)
 
 
 def cut(sources: Sequence[Source], piece_bytes: int) -> list[list[Source]]:
@@ -335,62 +290,3 @@ def _count(piece: Piece, vocabulary: Vocabulary, beginning: tuple[I32, int], max
         sink=sink,
     )
     return Partial(unigrams, sink.lags())
-
-
-def _weigh(partial: Partial) -> tuple[I64, I64]:
-    """Return the occurrences of words, and how many entries each row has in all lags."""
-    lengths: I64 = np.stack([np.diff(lag.indptr).astype(np.int64) for lag in partial.lags]).sum(axis=0)
-    return partial.unigrams, lengths
-
-
-def _block(partial: Partial, low: int, high: int) -> Block:
-    """Return some rows of all lags."""
-    source = CsrSource(partial.lags)
-    lags = range(1, len(partial.lags) + 1)
-    return tuple(RowRange(k, source.row_lengths(k)[low:high], *source.read(k, low, high)) for k in lags)
-
-
-def _add_blocks(n_columns: int, *blocks: Block) -> Block:
-    if len(blocks) == 1:
-        return blocks[0]
-    sink = _BlockSink(len(blocks[0]))
-    weights, max_lag = [1] * len(blocks), len(blocks[0])
-    merge([_BlockSource(b) for b in blocks], weights, max_lag=max_lag, threads=1, sink=sink, n_columns=n_columns)
-    return sink.block()
-
-
-class _BlockSource:
-    """Rows in memory, read range by range."""
-
-    def __init__(self, block: Block) -> None:
-        self.n_rows = len(block[0].lengths)
-        self._block = block
-        self._pointers = [np.concatenate([[0], np.cumsum(lag.lengths)]) for lag in block]
-
-    def row_lengths(self, lag: int) -> I64:
-        return self._block[lag - 1].lengths
-
-    def read(self, lag: int, low: int, high: int) -> tuple[I32, Any]:
-        rows, pointers = self._block[lag - 1], self._pointers[lag - 1]
-        part = slice(pointers[low], pointers[high])
-        return rows.columns[part], rows.values[part]
-
-
-class _BlockSink:
-    """Collects rows in memory."""
-
-    def __init__(self, max_lag: int) -> None:
-        self._parts: list[list[RowRange]] = [[] for _ in range(max_lag)]
-
-    def append(self, rows: RowRange) -> None:
-        copy = RowRange(rows.lag, rows.lengths.copy(), rows.columns.copy(), narrow(rows.values.copy()))
-        self._parts[rows.lag - 1].append(copy)
-
-    def block(self) -> Block:
-        return tuple(
-            RowRange(
-                k,
-                *(np.concatenate([getattr(part, name) for part in parts]) for name in ("lengths", "columns", "values")),
-            )
-            for k, parts in enumerate(self._parts, start=1)
-        )
