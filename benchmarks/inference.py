@@ -1,4 +1,4 @@
-"""From text to token vectors: tokens a second, latency, and what else people use, in one run on the same text.
+"""From text to token vectors: tokens per second, latency, and what else people use, in one run on the same text.
 
     python -m benchmarks.inference TEXT [--model MODEL] [--state-size 200] [--results FOLDER]
 

@@ -9,7 +9,7 @@ predicted like the others; the distribution is over 10,000 words, <unk> and the 
 Everything is chosen on the development set: the state size and the pseudocount by a readout of a part of the training
 text (--tuning-tokens), then the weights of every mixture. The test set is read at the end and decides nothing. With
 --rnn-work, the folder that benchmarks.rnn keeps its networks in, these are mixed in too. Writes language.json, and
-language.md made from it. What is fitted is kept in --work, and an interrupted study goes on from there.
+language.md made from it. What is fitted is kept in --work, and an interrupted study resumes from there.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def page(results: dict[str, Any]) -> str:
             f"Made by `benchmarks/language.py` ({results['machine']}). Penn Treebank, language-model split:",
             f"{tokens['train']:,} / {tokens['dev']:,} / {tokens['test']:,} tokens, the end of a sentence among them,",
             f"{results['vocabulary']:,} words. The model: h = {chosen['state_size']},",
-            f"{chosen['pseudocount']:g} pseudocounts a type, {results['iterations']} EM iterations, chosen on the",
+            f"{chosen['pseudocount']:g} pseudocounts per type, {results['iterations']} EM iterations, chosen on the",
             "development set (below). Contexts run across sentences, except those of Kneser–Ney bigram and trigram,",
             "an implementation independent of textlds. The weights of mixtures are chosen on the development set, so",
             "that only the test column is held out; every mixture holds the unigram too.",
@@ -47,7 +47,7 @@ def page(results: dict[str, Any]) -> str:
         *paragraph(
             f"Processor time, seconds: counting {results['count_seconds']:.1f}, fitting {chosen['fit_seconds']:.0f},",
             f"calibrating {results['calibrate_seconds']:.0f}. The parts of the calibrated model predict",
-            f"{results['predict_rate']:,.0f} tokens a second on one core.",
+            f"{results['predict_rate']:,.0f} tokens per second on one core.",
         ),
         "",
         "## What the state adds to the n-grams",

@@ -53,7 +53,7 @@ def _train(settings: dict[str, Any], file: Path, vocabulary: Vocabulary, size: i
 
 
 def _encoded(text: Path, vocabulary: Vocabulary, work: Path) -> Path:
-    """Write the rows that were counted as words, a line a text; unknown words by the names of their classes."""
+    """Write the rows that were counted as words, a line per text; unknown words by the names of their classes."""
     path, done = work / "tokens.txt", work / "tokens.json"
     if done.exists():
         return path

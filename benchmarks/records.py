@@ -111,14 +111,14 @@ def page(results: dict[str, Any]) -> str:
     lines = [
         "# The model on real text",
         "",
-        f"Made by `benchmarks/records.py` ({results['machine']}). Log-likelihoods are nats a token, relative to the",
+        f"Made by `benchmarks/records.py` ({results['machine']}). Log-likelihoods are nats per token, relative to the",
         "static model, which knows the frequency of words and nothing of their order.",
         "",
         "![Likelihood curves](records.png)",
         "",
         "## Penn Treebank, language-model split",
         "",
-        f"{p['tokens']:,} tokens, V = 10,000, h = 50, 200 pseudocounts a type, a boundary token, the full space.",
+        f"{p['tokens']:,} tokens, V = 10,000, h = 50, 200 pseudocounts per type, a boundary token, the full space.",
         f"Counting took {p['count_seconds']:.1f} s, {len(subspace) - 1} iterations {p['subspace_seconds']:.0f} s.",
         "",
         "| start | before EM | 20 iterations | 50 | all | held out |",
@@ -137,7 +137,7 @@ def page(results: dict[str, Any]) -> str:
         f"{w['tokens']:,} tokens of raw text, V = 50,000, h = 100, all else the defaults. Counting took",
         f"{w['count_seconds']:.1f} s, learning {w['fit_seconds']:.1f} s, {len(w['curve']) - 1} iterations on a sketch",
         f"which leaves {100 * w['sketch_loss']:.2f} % of ‖C‖² out. Embedding raw text:",
-        f"{w['embed_rate']:,.0f} tokens a second.",
+        f"{w['embed_rate']:,.0f} tokens per second.",
         "",
         "The strongest transitions of the state (the paper's Table 1):",
         "",
@@ -177,7 +177,7 @@ def plot(results: dict[str, Any], path: Path) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
     for name, curve in results["ptb"]["curves"].items():
         left.plot(curve, label=f"{name} start")
-    left.set(title="Penn Treebank, h = 50", xlabel="EM iterations", ylabel="nats a token over the static model")
+    left.set(title="Penn Treebank, h = 50", xlabel="EM iterations", ylabel="nats per token over the static model")
     right.plot(results["wikipedia"]["curve"], label="subspace start")
     right.set(title="Wikipedia, 20M tokens, h = 100", xlabel="EM iterations")
     for axes in (left, right):

@@ -13,7 +13,7 @@ short runs; then, by whole runs of the first seed, smaller rates and the decay. 
 stays until an epoch gains too little on the development set, then shrinks geometrically until one gains too little
 again. The test set is read by the weights that are best on the development set, and decides nothing.
 
-What is done is kept in --work after every epoch, and an interrupted study goes on from there. Writes rnn.json, rnn.md
+What is done is kept in --work after every epoch, and an interrupted study resumes from there. Writes rnn.json, rnn.md
 and rnn.png, from as many runs as are finished.
 """
 

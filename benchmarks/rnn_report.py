@@ -43,7 +43,7 @@ def best(run: dict[str, Any]) -> float:
 
 
 def final_runs(done: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return the finished runs of each start with the rate and decay chosen for it, one a seed."""
+    """Return the finished runs of each start with the rate and decay chosen for it, one per seed."""
     found: dict[str, list[dict[str, Any]]] = {}
     for start, how in done.get("chosen", {}).items():
         ending = f"rate={how['rate']:g} decay={how['decay']:g}"

@@ -5,8 +5,8 @@
 Two jobs. "words": find words, numbers and punctuation marks and the id (or count) of each one's type; the peers use a
 simple pattern and know no clitics, abbreviations or normalised digits. "white space": split there, and nothing else.
 Every contender gets the same lines in memory, the peers in their own containers, made before the clock starts; textlds
-also checks that the text is UTF-8. Rates are in tokens a second (each contender's own tokens) and in megabytes of text
-a second, which compares them whatever they call a token. Times are processor time of the whole process.
+also checks that the text is UTF-8. Rates are in tokens per second (each contender's own tokens) and in megabytes of
+text per second, which compares them whatever they call a token. Times are processor time of the whole process.
 """
 
 from __future__ import annotations

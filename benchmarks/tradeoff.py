@@ -6,7 +6,7 @@ word2vec (gensim's CBOW, 200 dimensions, alone and with its neighbours' vectors)
 (the kinds of vectors below), and a small transformer. word2vec and textlds learn from the same tokens of TEXT,
 unknown words in the same classes. The classifier is the same for all: two layers, 64 hidden units, Adam, the epoch
 chosen on the development set; its accuracy there is the best of that choice, so that the picture compares, and no test
-set is touched. Rates are tokens a second on one thread from lists of tokens.
+set is touched. Rates are tokens per second on one thread from lists of tokens.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class Tagging:
         self._classes = len(names)
 
     def measure(self, vectors: Callable[[Sentences], Features]) -> tuple[float, float]:
-        """Return tokens a second, once all is set up, and accuracy in per cent."""
+        """Return tokens per second, once all is set up, and accuracy in per cent."""
         vectors(self._dev[:10])
         seconds = []
         for _ in range(3):

@@ -127,7 +127,7 @@ def test_the_demo_shows_every_step(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert title in text
     assert "because" in text
     assert "▁" in text
-    assert "tokens a second on 1 threads" in text
+    assert "tokens per second on 1 threads" in text
     assert "textlds train your-text.txt -o model" in text
     assert model.state_size == 10
     assert model.history.iterations == 3

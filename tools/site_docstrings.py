@@ -1,4 +1,4 @@
-"""An extension of griffe: docstrings name code as ``:class:`TextLDS```, which Markdown shows as it stands."""
+"""An extension of griffe: docstrings name code as ``:class:`TextLDS```, which Markdown shows as it is."""
 
 from __future__ import annotations
 

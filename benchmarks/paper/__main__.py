@@ -59,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--data", type=Path, default=Path("data"), help="folder of all data sets")
     for name, what in (
-        ("text", "unlabelled text, one paragraph a line"),
+        ("text", "unlabelled text, one paragraph per line"),
         ("reuters", "more of it for the named entities"),
         ("ewt", "folder of a treebank in CoNLL-U"),
         ("ptb", "folder of a treebank as word<TAB>tag, with a *.map to universal tags"),

@@ -4,7 +4,7 @@ Words enter by frequency into a window of k clusters; when there are k + 1, the 
 least mutual information between a cluster and the next. When all words are in, the k clusters are merged to one, and
 the way down that tree is a cluster's path of zeros and ones.
 
-With n_cd the bigram counts between clusters, a_c and b_d how often a word of the cluster stands first and second in
+With n_cd the bigram counts between clusters, a_c and b_d how often a word of the cluster occurs first and second in
 all, and f(n) = n log n, the information within the window is, but for constants,
 
     Σ_cd f(n_cd) − Σ_c R_c log a_c − Σ_d S_d log b_d,        R, S: row and column sums of the window.
@@ -57,8 +57,8 @@ class Window:
     """The clusters so far.
 
     Args:
-        followers: Row w: how often each word stands right after w, CSR.
-        leaders: Row w: how often each word stands right before w, CSR.
+        followers: Row w: how often each word occurs right after w, CSR.
+        leaders: Row w: how often each word occurs right before w, CSR.
         size: k.
     """
 

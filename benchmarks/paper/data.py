@@ -17,7 +17,7 @@ class Data:
     """Paths of the data sets; None for those that are not at hand.
 
     Attributes:
-        text: Unlabelled text, one paragraph a line (plain or compressed).
+        text: Unlabelled text, one paragraph per line (plain or compressed).
         reuters: More of it, near to the domain of the named entities.
         ewt: Folder of a treebank in CoNLL-U, with train, dev and test.
         ptb: Folder of ``word<TAB>tag`` files, with train, dev and test, and a map ``*.map`` to universal tags.

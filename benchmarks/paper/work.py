@@ -172,7 +172,7 @@ class Workspace:
         partial.replace(path)
 
     def _encoded(self, corpus: Corpus) -> Path:
-        """Return a file of the words of a corpus as they were counted, unknown ones by their class, a line a line."""
+        """Return a file of the words of a corpus as they were counted, unknown ones by their class, a line per line."""
         path = self._place("encoded", self._identity(corpus), ".txt")
         if not path.exists():
             vocabulary = self.counts(corpus).vocabulary

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-REMEDY = "Restore it from a copy, or write it anew."  # for a damaged folder
+REMEDY = "Restore it from a copy, or write it again."  # for a damaged folder
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors of the system that only writing can meet
 
 
@@ -33,11 +33,11 @@ class CorpusError(TextLDSError, ValueError):
 
 
 class CorpusNotFoundError(CorpusError, FileNotFoundError):
-    """No file stands at the path (or matches the pattern) given as corpus."""
+    """No file is at the path (or matches the pattern) given as corpus."""
 
 
 class EncodingError(CorpusError):
-    """Bytes that are not UTF-8, with the file and the offset at which they stand."""
+    """Bytes that are not UTF-8, with the file and the offset at which they occur."""
 
 
 class CountsError(TextLDSError, ValueError):

@@ -1,4 +1,4 @@
-"""A little language whose tags depend on words and on what stands beside them."""
+"""A little language whose tags depend on words and on what occurs beside them."""
 
 from __future__ import annotations
 

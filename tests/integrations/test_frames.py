@@ -1,4 +1,4 @@
-"""Vectors as columns: what stands in a frame is what the model gives, in every library."""
+"""Vectors as columns: what is in a frame is what the model gives, in every library."""
 
 from __future__ import annotations
 

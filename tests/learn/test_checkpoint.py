@@ -182,7 +182,7 @@ def test_once_it_is_being_polished(counts, tmp_path, monkeypatch):
 )
 def test_another_fit_is_refused(counts, tmp_path, change, message):
     interrupted(counts, tmp_path / "m", 2, **OPTIONS)
-    with pytest.raises(ArgumentError, match=f"belongs to another job .*{message}.* start anew with --force"):
+    with pytest.raises(ArgumentError, match=f"belongs to another job .*{message}.* start again with --force"):
         fit(counts, output=tmp_path / "m", resume=True, **OPTIONS | change)
     assert bits(fit(counts, output=tmp_path / "m", resume=True, **OPTIONS)) == bits(fit(counts, **OPTIONS))
 

@@ -265,7 +265,7 @@ def test_the_history_is_enough_to_do_it_again(counts):
 
 
 def test_the_papers_pseudocount(counts):
-    """0.2 T / V: 1000 a type at a billion tokens and 200,000 types."""
+    """0.2 T / V: 1000 per type at a billion tokens and 200,000 types."""
     model = fit(counts, **SMALL)
     kappa = 0.2 * 10_000 / 41
     assert model.history.settings["pseudocount"] == "paper"

@@ -89,7 +89,7 @@ def test_every_product_is_told(neighbours):
 
 
 def test_words_of_a_class_are_alike_and_frequency_does_not_show():
-    """In the grammar only the class of a word decides what stands beside it; frequencies differ threefold."""
+    """In the grammar only the class of a word decides what occurs beside it; frequencies differ threefold."""
     counts = counts_of([grammar_text(0, 20_000)])
     profiles = make(counts.lags[0], len(CLASSES) - 1)
     classes = {word: name for name, members in CLASSES.items() for word in members if word != "bank"}

@@ -53,7 +53,7 @@ def complement(null):
 
 
 def observations(ids, frequencies):
-    """Return the whitened, centred one-hot vectors w_t = μ^-½ (e_t − μ), one a row."""
+    """Return the whitened, centred one-hot vectors w_t = μ^-½ (e_t − μ), one per row."""
     frequencies = np.asarray(frequencies)
     one_hot = np.eye(len(frequencies))[np.asarray(ids)]
     return (one_hot - frequencies) / np.sqrt(frequencies)

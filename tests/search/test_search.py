@@ -558,7 +558,7 @@ def test_without_faiss(corpus, tmp_path, index, monkeypatch):
 
 
 def test_memory_does_not_grow_with_the_text(tmp_path, monkeypatch):
-    """Beside 29 bytes a text, and what the kept occurrences take."""
+    """Beside 29 bytes per text, and what the kept occurrences take."""
     monkeypatch.setattr(building, "_WINDOW", 1000)
     monkeypatch.setattr(texts, "_CHUNK_BYTES", 4096)
     lines = [" ".join(make_text(seed, 500).split()) for seed in range(10)]

@@ -27,10 +27,10 @@ def section(content: Mapping[str, Any], folder: Path) -> list[Block]:
     return [
         Text(
             f"{tokens(asked['tokens'])}, V = {asked['count']['vocab_size']:,}, h = {fit['state_size']}. Log-likelihood "
-            f"is that of the training counts, nats a token over the static model; accuracy is on the development set "
+            f"is that of the training counts, nats per token over the static model; accuracy is on the development set "
             f"of UD EWT, universal tags, with the smoothed state ({tagger(asked['classifier'])})."
         ),
-        Figure(path, "Log-likelihood and tagging accuracy against EM iterations, a line a seed"),
+        Figure(path, "Log-likelihood and tagging accuracy against EM iterations, a line per seed"),
         Table(("", *(f"{n} iterations" for n in _looks(cells))), _rows(cells)),
         claims_table(_claims(cells)),
     ]
@@ -119,6 +119,6 @@ def _draw(path: Path, cells: Mapping[str, Any]) -> None:
                 "the paper stops", (PAPER_STOP, 0.04), xycoords=("data", "axes fraction"), xytext=(4, 0),
                 textcoords="offset points", fontsize=8, color=GREY,
             )  # fmt: skip
-        top.set(ylabel="log-likelihood, nats a token")
+        top.set(ylabel="log-likelihood, nats per token")
         top.legend(loc="center right")
         bottom.set(xlabel="EM iterations", ylabel="dev accuracy, %")

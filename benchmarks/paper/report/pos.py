@@ -128,7 +128,7 @@ def _name(column: str, tags: str, units: int) -> str:
 def _scores(
     cells: Cells, bank: str, column: str, tags: str, units: int = UNITS, *, part: str = "test", words: str = "all"
 ) -> list[float]:
-    """Return the accuracies of a column, one a seed; none where no word is of that kind."""
+    """Return the accuracies of a column, one per seed; none where no word is of that kind."""
     name = _name(column, tags, units)
     seeds = [one["scores"] for one in figures(cells, f"{bank} / {column} / seed ")]
     found = [scores[name][part][words] for scores in seeds if name in scores]

@@ -1,6 +1,6 @@
 """The command line: ``textlds demo | count | fit | train | embed | similar | dynamics | score | info | plot | ...``
 
-One file a command: a plain function that does the work and ``command``, a shim that reads its options. A package is a
+One file per command: a plain function that does the work and ``command``, a shim that reads its options. A package is a
 group: its ``COMMANDS`` are its files. Importing the shims is cheap; what a command needs is imported when it runs.
 """
 

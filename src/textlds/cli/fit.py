@@ -61,7 +61,7 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="With --select: rank by the likelihood of this text, one a line.",
+            help="With --select: rank by the likelihood of this text, one per line.",
             rich_help_panel="Choosing settings",
         ),
     ] = None,

@@ -35,7 +35,7 @@ def describe(path: Path) -> dict[str, Any]:
         return facts | (_FACTS[kind](path, config) if kind in _FACTS else {})
     except (KeyError, TypeError, IndexError) as error:
         raise FormatError(
-            f"{path} is not complete: {error!r} is missing. Restore it from a copy, or write it anew."
+            f"{path} is not complete: {error!r} is missing. Restore it from a copy, or write it again."
         ) from error
 
 

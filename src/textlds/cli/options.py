@@ -42,7 +42,7 @@ Files = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE...",
-        help="Text, one paragraph a line: files (also .gz .bz2 .xz .zst .jsonl .parquet), folders, patterns, URLs, "
+        help="Text, one paragraph per line: files (also .gz .bz2 .xz .zst .jsonl .parquet), folders, patterns, URLs, "
         "or - for standard input.",
         show_default=False,
     ),
@@ -52,7 +52,7 @@ TextFiles = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[FILE]...",
-        help="Text, one a line (also .gz .bz2 .xz .zst .jsonl .parquet).",
+        help="Text, one per line (also .gz .bz2 .xz .zst .jsonl .parquet).",
         show_default="standard input",
     ),
 ]

@@ -76,7 +76,7 @@ def _draw_likelihood(axes: Any, model: TextLDS) -> None:
     values = [*start, *history.log_likelihood]
     first = 0 if start else 1
     axes.plot(range(first, first + len(values)), values, color=_BLUE, marker="o", markersize=2.5, linewidth=1.4)
-    axes.set(title="Log-likelihood", xlabel="EM iteration", ylabel="nats a token, over the static model")
+    axes.set(title="Log-likelihood", xlabel="EM iteration", ylabel="nats per token, over the static model")
     axes.grid(axis="y", color=_GREY, linewidth=0.4)
     if values:
         axes.annotate(

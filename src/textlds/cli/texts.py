@@ -1,4 +1,4 @@
-"""The texts that a model is asked about: one a line of files or of standard input."""
+"""The texts that a model is asked about: one per line of files or of standard input."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ def open_texts(files: list[str], *, text_column: str, encoding_errors: str, quie
     from textlds.corpus.settings import ReadSettings
 
     if files in ([], ["-"]) and sys.stdin.isatty():
-        say("Reading standard input, one text a line; end with Ctrl-D.", quiet=quiet)
+        say("Reading standard input, one text per line; end with Ctrl-D.", quiet=quiet)
     options = ReadSettings(text_column=text_column, encoding_errors=encoding_errors)  # type: ignore[arg-type]  # checked
     return open_sources(files or ["-"], options)

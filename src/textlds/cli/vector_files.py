@@ -1,7 +1,7 @@
 """Files of token vectors: .jsonl, .parquet and .npz, written text by text so that they never sit in memory.
 
-jsonl     a line a text: {"file", "line", "tokens": [...], "vectors": [[...], ...]}
-parquet   a row a text: file, line, tokens (list of strings), vectors (list of lists of d numbers)
+jsonl     a line per text: {"file", "line", "tokens": [...], "vectors": [[...], ...]}
+parquet   a row per text: file, line, tokens (list of strings), vectors (list of lists of d numbers)
 npz       all texts one after the other: tokens (n,), vectors (n, d), starts (m + 1,) where each of the m texts begins,
           lines (m,) and file (m,), which counts in files (k,)
 """
@@ -100,7 +100,7 @@ class JsonLinesWriter:
 
 
 class ParquetWriter:
-    """Writes a row a text, in row groups of bounded size."""
+    """Writes a row per text, in row groups of bounded size."""
 
     def __init__(self, file: IO[bytes], files: Sequence[str], dimensions: int, dtype: str) -> None:
         pa, parquet = _pyarrow()

@@ -40,7 +40,7 @@ _THREAD = threading.local()
 
 
 class TokenSequence(Sequence[str]):
-    """Tokens as they stand in a text, made into strings when they are asked for. Equal to a list of the same."""
+    """Tokens as they occur in a text, made into strings when they are asked for. Equal to a list of the same."""
 
     __slots__ = ("_spans", "_text")
 
@@ -89,7 +89,7 @@ class EncodedText:
     """A text as a model reads it.
 
     Attributes:
-        tokens: The n tokens as they stand in the text.
+        tokens: The n tokens as they occur in the text.
         ids: Rows of the vocabulary, ``(m,)`` int32: the tokens, and the boundary token after each line, sentence or
             document and at the end, if the settings have one.
         positions: ``(n,)`` int64: token i is ``ids[positions[i]]``.

@@ -114,7 +114,7 @@ class CountSettings(ReadSettings):
         repeats: Count each distinct line of eight tokens or more this often at most (each sentence, where
             ``boundaries="sentence"``); ``"all"``: every occurrence; ``"auto"``: all, but once in
             :func:`textlds.train`.
-        vocabulary: Count these words instead of learning them: a :class:`Vocabulary`, a file with one word a line, or
+        vocabulary: Count these words instead of learning them: a :class:`Vocabulary`, a file with one word per line, or
             a counts folder. A vocabulary and a folder bring their text settings.
         memory: Budget for the work, such as ``"4GB"``.
     """
@@ -130,7 +130,7 @@ class CountSettings(ReadSettings):
         words=("auto", "all"), kind=int, minimum=1, panel=_PANEL,
     )  # fmt: skip
     vocabulary: Any = option(
-        None, "Use the words of this file, one a line, or of this counts folder.",
+        None, "Use the words of this file, one per line, or of this counts folder.",
         kind=str, panel=_PANEL, metavar="PATH", flag="--vocab",
     )  # fmt: skip
     memory: str | int = option("4GB", "Budget for counting, such as 4GB.", kind=str, panel=_PANEL, metavar="AMOUNT")

@@ -94,7 +94,7 @@ class Vocabulary:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], settings: TextSettings) -> Vocabulary:
-        """Read a plain UTF-8 file with one word a line; blank lines are skipped."""
+        """Read a plain UTF-8 file with one word per line; blank lines are skipped."""
         try:
             text = Path(path).read_bytes().decode("utf-8-sig")
         except FileNotFoundError as error:

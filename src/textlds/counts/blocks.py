@@ -51,7 +51,7 @@ class Sink(Protocol):
 
 
 class Scratch:
-    """Accumulators of one thread, all zero between uses: 4 or 8 bytes a column and lag, and a bitmap."""
+    """Accumulators of one thread, all zero between uses: 4 or 8 bytes per column and lag, and a bitmap."""
 
     def __init__(self, n_lags: int, n_columns: int, dtype: type[Any]) -> None:
         n_tops = -(-n_columns // 4096)
@@ -115,7 +115,7 @@ def count_block(
         advance: Told how many positions have been counted.
 
     Returns:
-        Occurrences of each row in ``rows[first:]`` (V,). Memory: 4 bytes a token besides ``rows``; a thread takes
+        Occurrences of each row in ``rows[first:]`` (V,). Memory: 4 bytes per token besides ``rows``; a thread takes
         (4 V + 8 max(entries, V)) R bytes and there are as many buffers again as threads, plus one.
     """
     with ThreadPoolExecutor(threads) as pool:

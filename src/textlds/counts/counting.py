@@ -4,7 +4,7 @@
                                                         │ (memory or disk)       │
                                                         └────▶ blocks of rows ◀──┘ ─ threads ─▶ finished rows ─▶ sink
 
-The text is read once. Ids wait until the vocabulary is known, at 4 bytes a token; then they are counted in blocks as
+The text is read once. Ids wait until the vocabulary is known, at 4 bytes per token; then they are counted in blocks as
 large as memory allows. One block is the rule: its rows leave in order, straight into the result. Otherwise each
 block becomes a sorted run on disk, and the runs are summed row by row.
 """
@@ -99,7 +99,7 @@ def make_request(text: TextSettings | None, settings: CountSettings | None) -> R
 
 
 def _given_vocabulary(given: Any, text: TextSettings) -> Vocabulary | None:
-    """Return a vocabulary that was given as such, as a counts folder or as a file with one word a line."""
+    """Return a vocabulary that was given as such, as a counts folder or as a file with one word per line."""
     if given is None or isinstance(given, Vocabulary):
         return given
     if not isinstance(given, str | os.PathLike):

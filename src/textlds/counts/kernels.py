@@ -33,7 +33,7 @@ STOP = -1  # in a stream of rows: no window crosses this position
 BLOCK = 128  # positions gathered before they are added: R x 128 x 4 bytes stay in the first-level cache
 FREQUENT = 8192  # a row with as many positions is likely to touch most columns: scan them instead of marking them
 
-# What the last item of a stream was, so that the next piece of it can go on (see `to_rows`).
+# What the last item of a stream was, so that the next piece of it can continue (see `to_rows`).
 AFTER_STOP, AFTER_TOKEN, AFTER_BOUNDARY_TOKEN = 0, 1, 2
 
 
@@ -133,7 +133,7 @@ def count_rows(
     rows: I32, starts: I64, positions: I32, low: int, high: int, totals: U32, bits: U64, tops: U64,
     columns: I32, values: U32, lengths: I64,
 ) -> I64:  # fmt: skip
-    """Count rows low..high-1 of every lag: how often column j stands k positions before row i.
+    """Count rows low..high-1 of every lag: how often column j occurs k positions before row i.
 
     Args:
         rows: The stream.

@@ -1,6 +1,6 @@
 """LagCounts: all that learning ever sees of a corpus, as exact integers.
 
-``lags[k - 1][i, j]`` is how often row i stands k positions to the RIGHT of row j: [later, earlier]. Counts of texts
+``lags[k - 1][i, j]`` is how often row i occurs k positions to the RIGHT of row j: [later, earlier]. Counts of texts
 that share a vocabulary add and subtract exactly, because no window crosses the end of a source:
 count(a) + count(b) = count(a and b). Everything incremental, distributed and subtractive rests on that.
 """
@@ -38,7 +38,7 @@ _SAVE_ENTRIES = 1 << 22
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LagCounts:
-    """Unigram counts and, for each lag, how often each pair of words stands at that distance.
+    """Unigram counts and, for each lag, how often each pair of words occurs at that distance.
 
     Attributes:
         vocabulary: The words of the rows (and columns), with the settings the text was read with.

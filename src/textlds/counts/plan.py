@@ -5,7 +5,7 @@ other, but for pieces that wait in memory while the first block is counted; abou
 and for what is not planned. With w threads, V rows, R lags:
 
     tokenising   w + 2 pieces in the making, 3 bytes a byte of text; pieces that wait in memory, a fifth of the budget
-    counting     rows and their index, 8 bytes a token; accumulators, 4 V R w; output buffers, 8 R max(E, V) (w + 1);
+    counting     rows and their index, 8 bytes per token; accumulators, 4 V R w; output buffers, 8 R max(E, V) (w + 1);
                  together more than half of it
     merging      40 bytes an entry in flight
 """
@@ -64,7 +64,7 @@ def make_plan(
 
     Args:
         memory: The budget.
-        threads: Threads, or None for one a core.
+        threads: Threads, or None for one per core.
         vocab_size: About V.
         max_lag: R.
         text_bytes: Size of the text if it is known: small corpora are cut small enough for all threads to have work.

@@ -94,7 +94,7 @@ class StreamedArray:
         self._size += len(values)
 
     def widen(self, dtype: type[Any]) -> None:
-        """Rewrite what is there in a wider type; needed at most once a file."""
+        """Rewrite what is there in a wider type; needed at most once per file."""
         self._file.close()
         narrow_path, narrow_dtype, left = self._path.with_suffix(".narrow"), self._dtype, self._size
         os.replace(self._path, narrow_path)

@@ -66,7 +66,7 @@ def cut_pieces(sources: Sequence[Source], piece_bytes: int, *, begin: tuple[int,
     Args:
         sources: In order.
         piece_bytes: A piece is complete with the chunk that takes it to this size.
-        begin: Source and offset at which a piece begins: go on from there.
+        begin: Source and offset at which a piece begins: continue from there.
     """
     piece: list[Chunk] = []
     first = size = 0

@@ -35,9 +35,9 @@ _REQUIRED = ("numpy", "scipy", "numba", "safetensors", "threadpoolctl", "typer",
 def read_corpus(
     files: Sequence[Path], *, processes: int = 1, on_files: Callable[[int], object] = lambda n: None
 ) -> Iterator[str]:
-    """Yield the documents of source files, in their order: one a docstring, a paragraph a line.
+    """Yield the documents of source files, in their order: one a docstring, a paragraph per line.
 
-    A paragraph that stands in many places (licences, parameters that functions share) is taken once: a model would
+    A paragraph that occurs in many places (licences, parameters that functions share) is taken once: a model would
     learn it by heart.
 
     Args:
@@ -131,7 +131,7 @@ def _documents(files: Sequence[Path]) -> list[list[str]]:
 
 
 def docstrings(tree: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
-    """Yield the docstrings of a module in the order in which they stand, those it adds to compiled code included."""
+    """Yield the docstrings of a module in the order in which they occur, those it adds to compiled code included."""
     own = ast.get_docstring(tree, clean=False)
     if own:
         yield own

@@ -162,7 +162,7 @@ def _neighbours(show: _Show, model: TextLDS) -> None:
 
 def _contexts(show: _Show, model: TextLDS) -> None:
     show.step(
-        "Words in context", "A vector belongs to a word where it stands: the same word, two contexts, other neighbours."
+        "Words in context", "A vector belongs to a word where it occurs: the same word, two contexts, other neighbours."
     )
     for word, *contexts in IN_CONTEXT:
         if word in model.vocabulary:
@@ -172,7 +172,7 @@ def _contexts(show: _Show, model: TextLDS) -> None:
 def _transitions(show: _Show, model: TextLDS) -> None:
     show.step(
         "Transitions",
-        "The state moves as the text goes on. Three of its transitions, as words likely before and after:",
+        "The state moves as the text continues. Three of its transitions, as words likely before and after:",
     )
     readable = sorted(model.dynamics(24, words=6), key=_strange_words)[:3]  # sorted() keeps equal ones by strength
     show.pairs([(" ".join(pair.source), " ".join(pair.target)) for pair in readable], arrow=True)
@@ -191,7 +191,9 @@ def _speed(show: _Show, model: TextLDS, texts: Sequence[str], threads: int) -> N
     began = time.perf_counter()
     tokens = sum(len(text) for text in model.embed(sample, threads=threads))
     seconds = time.perf_counter() - began
-    show.result(f"{tokens:,} tokens in {seconds:.2f} s: {tokens / seconds:,.0f} tokens a second on {threads} threads.")
+    show.result(
+        f"{tokens:,} tokens in {seconds:.2f} s: {tokens / seconds:,.0f} tokens per second on {threads} threads."
+    )
 
 
 def _names(found: Sequence[tuple[str, float]]) -> str:
@@ -239,7 +241,7 @@ class _Show:
         bars = sparkline(values)
         self._console.print(f"   {bars}", style="bold green", markup=False)
         self.result(
-            f"{values[0]:.2f} → {values[-1]:.2f} nats a token over a model without context, "
+            f"{values[0]:.2f} → {values[-1]:.2f} nats per token over a model without context, "
             f"{len(values) - 1} iterations, {seconds:.0f} s."
         )
 

@@ -104,7 +104,7 @@ def train_local(
     seeds: int = 1,
     progress: ProgressOption = False,
 ) -> list[LocalTagger]:
-    """Train local classifiers, one a seed; settings are chosen on the development set with the first seed.
+    """Train local classifiers, one per seed; settings are chosen on the development set with the first seed.
 
     Args:
         train: What to learn from.

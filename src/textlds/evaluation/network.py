@@ -28,7 +28,7 @@ class NetworkSettings:
     Attributes:
         hidden: Hidden units.
         learning_rate: Of Adam at first. When the development set has not gained for ``patience`` epochs, it falls to
-            ``decay`` of itself and training goes on from the best epoch; after the ``decays``-th time it ends.
+            ``decay`` of itself and training continues from the best epoch; after the ``decays``-th time it ends.
         weight_decay: Share of the weights, times the learning rate, that every step takes away.
         dropout: Share of the inputs left out, others in every step.
         batch: Rows a step, at most; fewer for little data, so that an epoch has about a hundred steps.

@@ -104,7 +104,7 @@ class Engine:
             method: ``"smooth"``, ``"filter"`` or ``"exact"`` (smoothing with exact gains at the start of a sequence).
             consume: Called with a posterior, the packed rows that count, and the places in ``ids`` they belong to;
                 from several threads at once if ``threads`` > 1.
-            unknown: Vectors of words without a row, whose numbers go on from the rows.
+            unknown: Vectors of words without a row, whose numbers continue from the rows.
             threads: How many batches are worked on at a time.
         """
         extra = None if unknown is None else unknown.gains

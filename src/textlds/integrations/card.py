@@ -74,7 +74,7 @@ def model_card(model: TextLDS, name: str, *, license: str | None = None) -> str:
     custom = settings.tokenizer == "custom"
     use = _USE.format(
         name=name,
-        # code is never stored with a model, so lists of tokens are what works as it stands
+        # code is never stored with a model, so lists of tokens are what works as it is
         tokenizer="  # tokenizer=...: it was trained with one of its own" if custom else "",
         text='["The", "bank", "raised", "rates"]' if custom else '"The bank raised rates."',
         unknown=("by their shape only" if settings.unknown == "shape" else "as one and the same") + _spelled(model),

@@ -260,7 +260,7 @@ def _opened(path: str) -> Iterator[Any]:
         try:
             yield parquet.ParquetFile(file)
         except pa.ArrowException as error:
-            raise CorpusError(f"{path} is not a whole Parquet file: {error}. Fetch or write it anew.") from error
+            raise CorpusError(f"{path} is not a whole Parquet file: {error}. Fetch or write it again.") from error
 
 
 def _pyarrow() -> tuple[Any, Any]:

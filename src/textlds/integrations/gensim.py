@@ -1,6 +1,6 @@
 """Static word vectors for gensim, and in the file formats that gensim and many others read.
 
-word2vec           text; a line with the number of words and of dimensions, then a word and its numbers a line
+word2vec           text; a line with the number of words and of dimensions, then a word and its numbers per line
 word2vec-binary    the same beginning, then a word, a space and its numbers as little-endian float32
 glove              as word2vec, without the first line
 

@@ -4,7 +4,7 @@
 
 H = E[x xᵀ]^-½ whitens the features, so that one λ suits all directions. The curvature of row i is then about
 n_i = N f_i in every direction, and the variables are scaled by (n_i + λ)^½: L-BFGS meets a nearly round bowl. It starts
-on a part of the data and goes on with all of it. H is multiplied into the weights, never into the data.
+on a part of the data and continues with all of it. H is multiplied into the weights, never into the data.
 """
 
 from __future__ import annotations

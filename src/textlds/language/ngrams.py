@@ -1,9 +1,9 @@
 """Bigrams and skip-bigrams with Kneser–Ney smoothing, from the lag counts of a corpus.
 
-With N_ij how often i stands k places after j, and discounts D(1), D(2), D(3+) (Chen & Goodman 1999, section 3.3):
+With N_ij how often i occurs k places after j, and discounts D(1), D(2), D(3+) (Chen & Goodman 1999, section 3.3):
 
     P(i | j) = (N_ij − D(N_ij)) / N_·j + γ_j b_i,     γ_j = Σ_i D(N_ij) / N_·j
-    b_i = (n_i − D(n_i)) / n_· + γ u_i                n_i: how many different j stand before i
+    b_i = (n_i − D(n_i)) / n_· + γ u_i                n_i: how many different j occur before i
 
 u is the unigram distribution, which is positive everywhere; so is P, and it sums to one for every j.
 """

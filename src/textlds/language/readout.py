@@ -120,7 +120,7 @@ def fit_readout(
     threads: int,
     progress: Progress,
 ) -> Readout:
-    """Fit a readout to the contexts of a sample and the words that stood there.
+    """Fit a readout to the contexts of a sample and the words that occurred there.
 
     Args:
         contexts: Of n tokens.

@@ -70,7 +70,7 @@ class TokenSurprisals:
     """The surprisals of one text.
 
     Attributes:
-        tokens: The tokens as they stand in the text.
+        tokens: The tokens as they occur in the text.
         bits: −log₂ P(token | the tokens before it in the text), (n,).
         boundary_bits: The same for the boundary tokens in it, if the model's text is read with one.
         unknown: Which tokens are outside the vocabulary and stand for their class, (n,).

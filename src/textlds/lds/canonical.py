@@ -8,7 +8,7 @@ to signs, which are fixed). In the coordinates T x, with φ = 1/s:
     filter     p_t = A x̂_{t−1},      x̂_t = φ ∘ p_t + k(w_t)
     smoother   x̄_t = x̂_t + Aᵀ (φ ∘ (x̄_{t+1} − p_{t+1}))
 
-Two products with one h x h matrix a token, instead of three with three matrices; ‖F‖₂ < 1, so a sequence may be entered
+Two products with one h x h matrix per token, not three with three matrices; ‖F‖₂ < 1, so a sequence may be entered
 anywhere after b tokens of warm-up with a relative error of at most ‖F‖₂ᵇ. The coordinates do not depend on those that
 the parameters came in, so neither does anything that is computed in them.
 """

@@ -1,10 +1,10 @@
 """From counts to moments: the smoothed, whitened lag covariances Ψ_k, never written down.
 
-With n the unigram counts, T their sum, f = n / T and κ pseudocounts a type:
+With n the unigram counts, T their sum, f = n / T and κ pseudocounts per type:
 
     μ = (n + κ) / (T + κV),   λ = T / (T + κV),   W = diag(μ)^-½,   m = μ^½ (a unit vector)
     Ψ_0 = I − m mᵀ
-    Ψ_k = λ W [Σ (e_i − f)(e_j − f)ᵀ / T] W          over all pairs (later i, earlier j) that stand k apart
+    Ψ_k = λ W [Σ (e_i − f)(e_j − f)ᵀ / T] W          over all pairs (later i, earlier j) that occur k apart
         = λ W (N_k − a fᵀ − f bᵀ + s f fᵀ) W / T,    a = N_k 1,  b = N_kᵀ 1,  s = 1ᵀ N_k 1
 
 Two properties hold exactly, whatever the boundaries and pseudocounts:
@@ -165,7 +165,7 @@ def word_moments(
         pairs = float(a.sum())
         if k == 1 and pairs <= 0:
             raise CountsError(
-                "no two words stand side by side in these counts: every line holds a single word. "
+                "no two words occur side by side in these counts: every line holds a single word. "
                 "Count with boundaries='none' or 'document'."
             )
         U = np.stack([a - pairs / 2 * f, f], axis=1)

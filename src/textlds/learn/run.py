@@ -190,7 +190,7 @@ class FitRun(Generic[Model]):
         if saved.phase > 0 and before != now:
             raise ArgumentError(
                 f"iterations={now}, but this fit was interrupted after {before} iterations on the sketch, while it was "
-                f"being polished. Resume with iterations={before}, or start anew with --force."
+                f"being polished. Resume with iterations={before}, or start again with --force."
             )
         self._history = replace(saved.history, settings={**saved.history.settings, **self._history.settings})
         self._began -= saved.history.seconds[-1] if saved.history.seconds else 0.0
@@ -287,7 +287,9 @@ class FitRun(Generic[Model]):
             )
             for step in steps:
                 if step.stalled:
-                    task.advance(0, f"stopped at {step.log_likelihood:.4f} nats a token: the next step would lose some")
+                    task.advance(
+                        0, f"stopped at {step.log_likelihood:.4f} nats per token: the next step would lose some"
+                    )
                 elif step.iteration > done:
                     self._note(step)
                     task.advance(1, f"log-likelihood {step.log_likelihood:.4f} nats per token")

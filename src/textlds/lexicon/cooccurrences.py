@@ -20,7 +20,7 @@ from textlds.compiled import kernel
 from textlds.linalg.sparse import SparseMatrix
 from textlds.linalg.threads import parallel_map
 
-_ROWS = 128  # of a block: at V = 100,000 it takes 51 MB a thread
+_ROWS = 128  # of a block: at V = 100,000 it takes 51 MB per thread
 _RANGES = 8  # that the rows are cut into, for as many threads
 
 

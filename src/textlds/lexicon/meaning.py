@@ -14,7 +14,7 @@ A rare word's vector is shrunk towards the one that its spelling predicts (:mod:
 
     meaning(w) = m(w) + n₁ / (n_w + n₁) · x(w)ᵀ G, scaled to length one
 
-and a word that was never seen is inferred from where it stands: averages of the words near it, rare ones counting more,
+and a word that was never seen is inferred from where it occurs: averages of the words near it, rare ones counting more,
 
     c(w) = Σ_v M_wv (a(v) meaning(v) − μ) / r_w        a(v) = a / (a + f_v),  μ = Σ_v f_v a(v) meaning(v)
 

@@ -75,7 +75,7 @@ def bucket_count(words: int) -> int:
 
 
 class SpellingMatrix:
-    """The features of words as a matrix, a word a row, each row scaled by one over the root of its features' number."""
+    """The features of words as a matrix, a word per row, scaled by one over the root of its features' number."""
 
     def __init__(self, words: Sequence[str], buckets: int, *, threads: int = 1) -> None:
         indptr, indices = spelling_features(words, buckets)

@@ -30,7 +30,7 @@ _ROWS = 4096  # of a table that are worked on at a time
 
 @dataclass(frozen=True, eq=False)
 class UnknownWords:
-    """Vectors of words that have no row; their numbers go on from the rows of the vocabulary.
+    """Vectors of words that have no row; their numbers continue from the rows of the vocabulary.
 
     Attributes:
         gains: k'(w), (n, h).

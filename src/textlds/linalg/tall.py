@@ -1,4 +1,4 @@
-"""Tall matrices of float32: a few hundred columns, a row a word.
+"""Tall matrices of float32: a few hundred columns, a row per word.
 
 Work goes by blocks of rows, whose results are added in order and in float64: the same bits for any number of threads.
 """

@@ -104,7 +104,7 @@ def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     if config.get("vocabulary_size") != len(vocabulary):
         raise FormatError(
             f"{folder / 'config.json'} says {config.get('vocabulary_size')!r} words, but the vocabulary has "
-            f"{len(vocabulary)}. Restore it from a copy, or write it anew."
+            f"{len(vocabulary)}. Restore it from a copy, or write it again."
         )
     arrays = {name: np.array(array) for name, array in read_arrays(folder / ARRAYS).items()}  # the files may go away
     observed = config.get("observations") == "profiles"
@@ -146,7 +146,7 @@ def _read_language(folder: Path, size: int, h: int) -> LanguageModel:
         facts = read_json(folder / LANGUAGE_FACTS)
         return LanguageModel.from_arrays(read_arrays(folder / LANGUAGE_ARRAYS), facts, size=size, h=h)
     except FormatError as error:
-        raise FormatError(f"{folder / LANGUAGE_ARRAYS}: {error} Restore it from a copy, or calibrate anew.") from error
+        raise FormatError(f"{folder / LANGUAGE_ARRAYS}: {error} Restore it from a copy, or calibrate again.") from error
 
 
 def _check_arrays(path: Path, arrays: Mapping[str, Array], noise: str, h: int, size: int, *, observed: bool) -> None:

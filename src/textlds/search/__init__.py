@@ -6,7 +6,7 @@
 
 senses      groups of occurrences that are used alike
 sampling    which occurrences of which words are kept
-texts       the texts they stand in, compressed
+texts       the texts they occur in, compressed
 vectors     the vectors, in a file of faiss
 building    all of it, from a corpus
 index       questions

@@ -247,7 +247,7 @@ class Reader:
         return near, smooth
 
     def here(self, states: States, token: int, n: int) -> list[tuple[str, float]]:
-        """Return the words nearest to a token where it stands: what it is about there, or how it is used."""
+        """Return the words nearest to a token where it occurs: what it is about there, or how it is used."""
         word = states.text.tokens[token]
         if self.meaning is None:
             return self.near(states.smooth[token] @ self.whitener, n, without=word)
@@ -339,7 +339,7 @@ def principal_axes(points: Matrix) -> Matrix:
 
 
 def gaps(content: str, text: EncodedText) -> tuple[list[str], str]:
-    """Return what stands before each token of a text, and after the last."""
+    """Return what comes before each token of a text, and after the last."""
     if not isinstance(text.tokens, TokenSequence):
         return [" " if number else "" for number in range(len(text.tokens))], ""
     data, spans = content.encode("utf-8", "replace"), text.tokens.spans.tolist()

@@ -129,7 +129,7 @@ class Service:
         return short
 
     def tokens(self, texts: Sequence[Text]) -> list[list[dict[str, Any]]]:
-        """Return the tokens of texts: their rows, what they are, and where they stand, in characters."""
+        """Return the tokens of texts: their rows, what they are, and where they occur, in characters."""
         result = []
         for content, text in zip(texts, self.model.encoder.encode_many(texts), strict=True):
             rows, words = text.ids[text.positions].tolist(), list(text.tokens)

@@ -236,7 +236,7 @@ def read_config(
         raise FormatError(
             f"{folder} has format version {version}; this textlds reads version {FORMAT_VERSION}. "
             f"It was written by textlds {config.get('textlds_version', 'of unknown version')}: "
-            f"install that one, or write it anew."
+            f"install that one, or write it again."
         )
     files = config.get("files")
     if not isinstance(files, dict):
@@ -314,12 +314,12 @@ def _sha256(path: Path) -> str:
 
 
 def _take_place(temporary: Path, target: Path) -> None:
-    """Rename a finished folder to its final name; what stood there is removed only after that."""
+    """Rename a finished folder to its final name; what was there is removed only after that."""
     if not target.exists():
         os.replace(temporary, target)
         return
     if _exchange(temporary, target):
-        return  # what stood there has the temporary name now, and goes the way of all temporary folders
+        return  # what was there has the temporary name now, and goes the way of all temporary folders
     retired = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
     old = retired / target.name
     try:

@@ -105,7 +105,7 @@ class Work:
             if not parts.noted("retry"):
                 raise OutputExistsError(
                     f"{self.folder} holds unfinished work for {self.output}. Resume it with resume=True (--resume), "
-                    f"or throw it away and start anew with --force."
+                    f"or throw it away and start again with --force."
                 )
             resume = found["job"] == self._job  # an attempt that was refused is in nobody's way
         self._fresh = found is None or not resume
@@ -255,7 +255,7 @@ def _refuse_old(output: Path, *, force: bool) -> None:
         if not force and any((folder / name).exists() for name in names):
             raise OutputExistsError(
                 f"{folder} holds unfinished work of an older version of textlds, which cannot be resumed. "
-                f"Delete it, or start anew with --force, which leaves it alone."
+                f"Delete it, or start again with --force, which leaves it alone."
             )
 
 
@@ -265,7 +265,7 @@ def check_same(folder: Path, then: dict[str, Any], now: dict[str, Any]) -> None:
     if changed:
         raise ArgumentError(
             f"{folder} belongs to another job ({'; '.join(changed)}). Give the same input and settings to resume it, "
-            f"or start anew with --force and without --resume."
+            f"or start again with --force and without --resume."
         )
 
 

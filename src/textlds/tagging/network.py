@@ -3,8 +3,8 @@
     z_t = Σ_p x_p[t] W_p + Σ_{f ∈ features(t)} E[f] + b
     s_t = max(z_t, 0) V + v                                      then a linear chain (:mod:`textlds.tagging.chains`)
 
-x_p are the parts of a token's vector. A part that is a word's own vector is stored once a word type, as a table and the
-row of every token, so that Wikipedia-sized windows take a fifth of the products.
+x_p are the parts of a token's vector. A part that is a word's own vector is stored once per word type, as a table and
+the row of every token, so that Wikipedia-sized windows take a fifth of the products.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class EntitySpan(NamedTuple):
         start: Its first token in the sentence.
         end: The token after its last.
         kind: Such as ``PER``.
-        text: Its words as they stand in the text.
+        text: Its words as they occur in the text.
         start_char: Its first character in the text.
         end_char: The character after its last.
         confidence: The least of its tokens'.
@@ -92,7 +92,7 @@ class TaggedSentence:
 
     @property
     def string(self) -> str:
-        """The sentence as it stands in the text."""
+        """The sentence as it is in the text."""
         return self._places.text[self.spans[0][0] : self.spans[-1][1]]
 
     @cached_property

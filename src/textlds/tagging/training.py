@@ -126,7 +126,7 @@ def train_network(
         settings: How.
         seed: Of the first weights, the order of sentences and dropout.
         task: Where to show the rounds.
-        keeper: Where the state is kept every half minute; training goes on from what it has.
+        keeper: Where the state is kept every half minute; training continues from what it has.
     """
     run = _Run(problem, settings, seed)
     if keeper is not None and (found := keeper.find("network")) is not None:

@@ -80,7 +80,7 @@ class File:
         except FileNotFoundError as error:
             raise missing(self.name, error) from error
         except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-            raise CorpusError(f"{self.name} is truncated or damaged: {error}. Fetch or write it anew.") from error
+            raise CorpusError(f"{self.name} is truncated or damaged: {error}. Fetch or write it again.") from error
         except OSError as error:
             raise unreadable(self.name, error) from error
 

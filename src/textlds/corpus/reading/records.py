@@ -138,7 +138,7 @@ class ParquetSource(_FileRecords):
             raise self._damaged(error) from error
 
     def _damaged(self, error: Exception) -> CorpusError:
-        return CorpusError(f"{self.name} is not a whole Parquet file: {error}. Fetch or write it anew.")
+        return CorpusError(f"{self.name} is not a whole Parquet file: {error}. Fetch or write it again.")
 
 
 def missing_column(where: str, column: str, found: list[str]) -> CorpusError:

@@ -59,7 +59,7 @@ def read_tagged(
     Args:
         path: A file, perhaps compressed (.gz .bz2 .xz .zst), a URL, or ``-``.
         format: By default what the file looks like.
-        column: Where the tags stand: a name of CoNLL-U (``"upos"``, ``"xpos"``, …), ``"last"``, or a number from 1.
+        column: Where the tags are: a name of CoNLL-U (``"upos"``, ``"xpos"``, …), ``"last"``, or a number from 1.
             By default ``"upos"`` in CoNLL-U and the last column elsewhere. ``"misc:NER"`` is the value of NER in the
             column MISC of CoNLL-U, O where it is not given.
         tag_map: What each tag is to be read as, see :func:`read_tag_map`; all tags must be in it.
@@ -85,7 +85,7 @@ def read_tagged(
         elif tokens:
             sentences.append(Tagged(tuple(tokens), tuple(tags), document))
             tokens, tags = [], []
-    if document is not None:  # what stands before the first mark is a document too
+    if document is not None:  # what comes before the first mark is a document too
         sentences = [replace(sentence, document=sentence.document or 0) for sentence in sentences]
     if not sentences:
         raise CorpusError(f"{name} holds no tagged sentence. Check the file and the format (now {kind!r}).")
@@ -125,7 +125,7 @@ def read_lines(name: str) -> list[str]:
     with file.open() as stored:
         data = decompressed(stored, name).read()
     text = checked(data, name=name, offset=0, errors="strict").decode("utf-8-sig")
-    # str.splitlines would also break at U+0085 and U+2028, which may stand inside tokens
+    # str.splitlines would also break at U+0085 and U+2028, which may occur inside tokens
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     return lines[:-1] if lines[-1] == "" else lines
 

@@ -18,7 +18,7 @@ _DOCUMENT_BYTES = 1 << 18  # about fifty thousand tokens
 
 @dataclass(frozen=True)
 class Text:
-    """One text and where it stands.
+    """One text and where it occurs.
 
     Attributes:
         file: Number of the file, from 0.

@@ -47,7 +47,7 @@ _FROM_0, _AFTER_9 = np.uint64(0x5050505050505050), np.uint64(0x4646464646464646)
 _FROM_VISIBLE, _FROM_DELETE = np.uint64(0x5F5F5F5F5F5F5F5F), np.uint64(0x0101010101010101)
 
 WORDS, WHITESPACE, SEPARATED = 0, 1, 2  # how tokens are found
-LINE, SENTENCE, DOCUMENT, NONE = 0, 1, 2, 3  # where boundaries stand
+LINE, SENTENCE, DOCUMENT, NONE = 0, 1, 2, 3  # where boundaries are
 LOOK_UP, LEARN = 0, 1  # leave the table as it is (it may be shared by threads), or add and count types
 DONE, TABLE_FULL, SCRATCH_FULL = 0, 1, 2  # why the loop returned
 ABSENT = -3  # in looked-up ids: a type that is not in the table
@@ -183,10 +183,10 @@ def tokenize(
     Args:
         spans: Room for ``2 * ids.size`` byte positions, start and end of every token (of a boundary its place only);
             or empty if nobody needs them.
-        state: Where to go on; zeros at first.
+        state: where to continue; zeros at first.
 
     Returns:
-        DONE, or which of the table and ``scratch`` has to grow before the loop can go on from ``state``.
+        DONE, or which of the table and ``scratch`` has to grow before the loop can resume from ``state``.
     """
     text, chars, spare = address(buffer), address(characters), address(scratch)
     table_slots, mask, table_data, table_offsets = address(slots), slots.size // 2 - 1, address(data), address(offsets)

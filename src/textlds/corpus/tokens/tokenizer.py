@@ -10,7 +10,7 @@ It reads left to right, a line at a time, and knows nothing but the characters (
 - **Clitics** are tokens of their own: ``'s 're 've 'll 'd 'm`` and ``n't``, straight or curly, in any case:
   ``ca n't``, ``I 'd 've``, ``dogs '``.
 - A **period stays** with an initial (``J.``), with letters and periods in ones and twos (``U.S.``, ``Ph.D.``) and
-  with a short list of abbreviations (``Mr.``, ``etc.``, ``Sept.``); a hyphen may go on from there (``U.S.-based``).
+  with a short list of abbreviations (``Mr.``, ``etc.``, ``Sept.``); a hyphen may continue from there (``U.S.-based``).
 - Every other punctuation mark or symbol is a token. Runs of the same ``.``, ``-``, ``'`` or ````` stay together
   (``...``, ``--``, and the quotes of treebanks). Emoji keep their modifiers; a flag is one token.
 - An **ideograph** is a token: Chinese and Japanese do not separate words.

@@ -24,7 +24,7 @@ class TypeTable:
     """Token types, their provisional ids and how often each occurred.
 
     The arrays are read and written by compiled kernels, which stop when one is full; Python doubles it and calls
-    again, so a table of n types has cost O(n); it holds 60 to 120 bytes a type.
+    again, so a table of n types has cost O(n); it holds 60 to 120 bytes per type.
     Not safe to change from two threads; give each its own table and :meth:`merge` them.
     """
 

@@ -191,8 +191,8 @@ def _apply(activation: Activation, values: Tensor) -> Tensor:
 def encode(model: TextLDS, texts: Iterable[Text], *, tokens: int | None = None) -> Tensor:
     """Return texts as one stream of rows of the model's vocabulary, (n,) int64.
 
-    They are read as the model's corpus was: with ``TextSettings(boundary_token="</s>")`` the token stands after every
-    line, as is the custom for language models; without a boundary token nothing stands between texts.
+    They are read as the model's corpus was: with ``TextSettings(boundary_token="</s>")`` the token comes after every
+    line, as is the custom for language models; without a boundary token nothing separates texts.
 
     Args:
         model: A fitted model.
