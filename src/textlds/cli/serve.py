@@ -97,7 +97,7 @@ def command(
     max_queue: Annotated[int, typer.Option(min=1, help="Requests that may wait at most.")] = 1024,
     body_timeout: Annotated[float, typer.Option(min=0.1, help="Seconds a client has to send a request.")] = 10.0,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds after which a request is given up.")] = 30.0,
-    log_requests: Annotated[bool, typer.Option("--log-requests", help="Log method, path and status of each request.")] = False,
+    log_requests: Annotated[bool, typer.Option("--log-requests", help="Log method, path and status.")] = False,
     threads: opt.Threads = None,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
