@@ -14,7 +14,7 @@ from textlds.linalg.types import Matrix
 
 
 def spelt_features(counts: textlds.LagCounts, table: Matrix, *, threads: int) -> Features:
-    """Return word vectors as features, shrunk for rare words towards what spelling predicts; unknown words have that alone.
+    """Return word vectors as features. Rare words shrink towards what spelling predicts; unknown ones have that alone.
 
     Args:
         counts: The words, and how often they occur.

@@ -134,7 +134,7 @@ def _diagnosis(error: Exception, name: str, revision: str | None) -> str:
         return f"the Hub does not let you do this with {name}: log in with a token that may (hf auth login, token=...)."
     if "LocalEntryNotFoundError" in kinds:
         return f"the Hub cannot be reached, and its cache on this machine has no copy of {name}. ({error})"
-    return f"the Hub did not do what was asked about {name}; nothing was changed. ({error})"
+    return f"the request to the Hub about {name} failed; nothing was changed. ({error})"
 
 
 def _client() -> Any:

@@ -25,7 +25,7 @@ from textlds.serve.exploring import explore_routes
 from textlds.serve.files import PageFile, page_files
 from textlds.serve.metrics import Metrics
 from textlds.serve.openapi import description
-from textlds.serve.requests import Body, Limits, RequestError, invalid, too_large
+from textlds.serve.requests import Body, Limits, RequestError, invalid
 from textlds.serve.service import Service
 
 Handler = Callable[[Body, Request], Awaitable[Response]]
@@ -129,15 +129,16 @@ class App:
     async def _body(self, request: Request) -> bytes:
         limit = self.limits.body_bytes
         message = f"the body is larger than {limit:,} bytes, the limit. Send fewer or shorter texts."
+        larger = RequestError(413, "Validation", message, {"Connection": "close"})  # the rest is not waited for
         if int(request.headers.get("content-length") or 0) > limit:
-            raise too_large(message)
+            raise larger
         chunks, size = [], 0
         try:
             async with asyncio.timeout(self.limits.body_seconds):
                 async for chunk in request.stream():
                     size += len(chunk)
                     if size > limit:
-                        raise too_large(message)
+                        raise larger
                     chunks.append(chunk)
         except TimeoutError as error:
             raise RequestError(
