@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from textlds.errors import REMEDY, FormatError, MissingExtraError
+from textlds.errors import REMEDY, FormatError, MissingExtraError, check_finite
 from textlds.progress import Task
 
 Vectors = NDArray[np.float32]
@@ -97,12 +97,14 @@ class VectorIndex:
     def rows(self, start: int, stop: int) -> Vectors:
         """Return some vectors that lie one after the other."""
         found: Vectors = self._index.reconstruct_n(start, stop - start)
+        check_finite(found, "vectors in the index")
         return found
 
     def nearest(self, vector: Vectors, n: int) -> tuple[NDArray[np.int64], Vectors]:
         """Return the rows with the largest products with a vector, and the products; nearly always all of them."""
         products, rows = self._index.search(vector[None, :], min(n, len(self)))
         found = rows[0] >= 0
+        check_finite(products[0][found], "scores of the index")
         return rows[0][found], products[0][found]
 
 
