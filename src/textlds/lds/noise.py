@@ -121,7 +121,10 @@ class FullNoise:
 
     def word_terms(self, C: Matrix, null: Vector) -> Vector:
         """D⁺ − Ψ_0 = C M (I − G M)⁻¹ Cᵀ, and Cᵀw is row i of W C."""
-        inner = np.linalg.solve(np.eye(len(self.M)) - self.M @ (C.T @ C), self.M)  # (I − M G)⁻¹ M
+        try:
+            inner = np.linalg.solve(np.eye(len(self.M)) - self.M @ (C.T @ C), self.M)  # (I − M G)⁻¹ M
+        except np.linalg.LinAlgError as error:
+            raise NoiseError("the noise covariance D = I − C M Cᵀ is singular: C or M is out of range.") from error
         quadratic: Vector = np.einsum("ij,ij->i", C @ symmetric(inner), C)
         return quadratic * inverse_or_zero(null) ** 2
 
