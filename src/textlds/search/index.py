@@ -16,7 +16,7 @@ from textlds.corpus.encoding import Encoder, Text, TokenSequence
 from textlds.corpus.reading.opening import Sources, open_sources
 from textlds.corpus.settings import IndexSettings
 from textlds.corpus.tokens.tokenizer import as_callable
-from textlds.errors import REMEDY, ArgumentError, FormatError, UnknownWordError, check_choice
+from textlds.errors import REMEDY, ArgumentError, FormatError, UnknownWordError, check_finite, check_choice
 from textlds.linalg.threads import check_threads
 from textlds.model.exploring import mean_at
 from textlds.model.loading import ModelLike, open_model
@@ -301,6 +301,7 @@ class OccurrenceIndex:
         sums = [self._vectors.rows(a, b).sum(axis=0, dtype=np.float64) for a, b in bounds]
         mean = (np.sum(sums, axis=0) / (stop - start + _FEW)).astype(np.float32)
         scores = np.concatenate([_cosines(self._vectors.rows(a, b) - mean, vector - mean) for a, b in bounds])
+        check_finite(scores, "scores of the index")
         order = np.argsort(-scores, kind="stable")
         return start + order, scores[order]
 
