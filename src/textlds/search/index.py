@@ -16,7 +16,7 @@ from textlds.corpus.encoding import Encoder, Text, TokenSequence
 from textlds.corpus.reading.opening import Sources, open_sources
 from textlds.corpus.settings import IndexSettings
 from textlds.corpus.tokens.tokenizer import as_callable
-from textlds.errors import REMEDY, ArgumentError, FormatError, UnknownWordError, check_finite, check_choice
+from textlds.errors import REMEDY, ArgumentError, FormatError, UnknownWordError, check_choice, check_finite
 from textlds.linalg.threads import check_threads
 from textlds.model.exploring import mean_at
 from textlds.model.loading import ModelLike, open_model
