@@ -202,13 +202,11 @@ class Words(Mapping[str, Vectors]):
     def _unknown(self, word: object) -> UnknownWordError:
         known = self._vocabulary.words[: self._vocabulary.n_types]
         close = difflib.get_close_matches(str(word), known, n=3, cutoff=0.75)
-        hint = f" Close to it: {', '.join(close)}." if close else ""
+        hint = f"Close to it: {', '.join(close)}. " if close else ""
+        remedy = f"{hint}Give a context to see what the model makes of it there."
         if isinstance(word, str) and len(word.split()) > 1:
-            hint = " It is several words: give one word."
-        return UnknownWordError(
-            f"the word {word!r} is not among the {len(known):,} words of the vocabulary.{hint} "
-            f"Give a context to see what the model makes of it there."
-        )
+            remedy = "It is several words: give one word."
+        return UnknownWordError(f"the word {word!r} is not among the {len(known):,} words of the vocabulary. {remedy}")
 
 
 def similar_words(
