@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -149,9 +149,9 @@ class PackedModel(TextLDS):
             }
             write_config(folder, kind="model", content=content)
 
-    def _with(self, **changes: Any) -> TextLDS:
+    def _with(self, **changes: Any) -> Self:
         options = {"history": self.history, "tokenizer": self.encoder.tokenizer, "recipes": self._own_recipes}
-        return PackedModel(self.tables, self.vocabulary, self.frequencies, self.facts, **{**options, **changes})
+        return type(self)(self.tables, self.vocabulary, self.frequencies, self.facts, **{**options, **changes})
 
 
 def pack(

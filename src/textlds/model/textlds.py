@@ -7,24 +7,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
 from textlds.corpus.encoding import Encoder
 from textlds.corpus.encoding import Text as Text
 from textlds.corpus.vocabulary import Vocabulary
-from textlds.counts.lagcounts import LagCounts
 from textlds.errors import ArgumentError, check_choice
-from textlds.inference.engine import Engine
 from textlds.inference.posterior import SequencePosterior, sequence_posterior
-from textlds.inference.scoring import Scores, score_texts
 from textlds.inference.windows import check_texts
-from textlds.language.calibrating import Fitted, calibrate
-from textlds.language.language import LanguageModel, Link
-from textlds.language.predictor import Predictor, corpus_counts, make_predictor
-from textlds.language.reading import next_context, surprisals
-from textlds.language.results import NextWord, Perplexity, TokenSurprisals
+from textlds.language.language import LanguageModel
+from textlds.language.predictor import corpus_counts
 from textlds.lds.params import LDSParams
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.learn.history import History
@@ -39,8 +33,9 @@ from textlds.model.exploring import Index, Transition, common_rows, transitions
 from textlds.model.files import is_packed, read_model, write_model
 from textlds.model.installed import find_model
 from textlds.model.lazy import LazyResults
+from textlds.model.probabilities import Gains, Probabilities
+from textlds.model.sharing import Shared
 from textlds.model.words import WordKind, Words, similar_words
-from textlds.progress import ProgressOption, resolve
 from textlds.vectors.pooling import Pooling, check_pooling, pooled_texts
 from textlds.vectors.recipes import RECIPES, Recipe, RecipeLike, own_recipes, resolve_recipe
 from textlds.vectors.space import TokenVectors as TokenVectors
@@ -48,10 +43,9 @@ from textlds.vectors.spaces import Spaces
 from textlds.vectors.streaming import TokenStream
 
 Dtype = Literal["float32", "float64"]
-Gains = Literal["steady", "exact"]
 
 
-class TextLDS:
+class TextLDS(Probabilities, Shared):
     """A linear dynamical system fitted to text.
 
     Get one from :func:`textlds.fit`, :func:`textlds.train` or :func:`textlds.load`.
@@ -94,8 +88,6 @@ class TextLDS:
         self._stored = LDSParams(self._A, self._C, self._Q, self._noise)
         self.spaces = Spaces(self._stored, vocabulary, frequencies, moments, lexicon)
         self._own_recipes = dict(recipes or {})
-        self._word_terms: Vector | None = None
-        self._predictor: Predictor | None = None
 
     def __repr__(self) -> str:
         return f"TextLDS(state_size={self.state_size}, vocabulary={len(self.vocabulary):,})"
@@ -221,88 +213,6 @@ class TextLDS:
         """
         return self._with(recipes={**self._own_recipes, **own_recipes(recipes, self.recipes)})
 
-    def log_likelihood(self, texts: Iterable[Text], *, gains: Gains = "steady", threads: int | None = None) -> Scores:
-        """Score every token given the words before it, relative to the static model, in nats.
-
-        The result is a sequence with one :class:`TokenScores` per text; ``float(result)`` is the mean per token.
-
-        Args:
-            texts: Strings or lists of tokens.
-            gains: ``"steady"``: those of the steady state; ``"exact"``: exact also at the beginning of a text.
-            threads: How many; all cores by default.
-        """
-        check_choice("gains", gains, get_args(Gains))
-        check_texts(texts)
-        engine = self.spaces.engine("float64")
-        if self._word_terms is None:
-            self._word_terms = self._noise.word_terms(self.params.C, np.sqrt(self.frequencies))
-        return score_texts(
-            engine, self._word_terms, self.encoder, texts, exact=gains == "exact", threads=check_threads(threads)
-        )
-
-    def next_word(self, context: Text = "") -> NextWord:
-        """Return the distribution of the word that follows a context. O(V h).
-
-        Args:
-            context: A string or a list of tokens; it is not taken to be over, unless it ends with a newline.
-        """
-        engine = self.spaces.engine("float32")
-        (probabilities,) = self._language(engine).all(next_context(engine, self.encoder, context))
-        return NextWord(self.vocabulary, probabilities)
-
-    def surprisal(self, texts: Iterable[Text], *, threads: int | None = None) -> LazyResults[TokenSurprisals]:
-        """Yield, for each text, −log₂ of the probability of every token given the tokens before it in the text.
-
-        Args:
-            texts: Strings or lists of tokens; any iterable will do.
-            threads: How many; all cores by default.
-        """
-        check_texts(texts)
-        engine = self.spaces.engine("float32")
-        found = surprisals(self._language(engine), engine, self.encoder, texts, threads=check_threads(threads))
-        return LazyResults(found, "next(model.surprisal([text]))")
-
-    def perplexity(self, texts: Iterable[Text], *, threads: int | None = None) -> Perplexity:
-        """Return the perplexity of texts: 2 to the mean surprisal of their tokens, boundary tokens among them.
-
-        Args:
-            texts: As for :meth:`surprisal`.
-            threads: How many; all cores by default.
-        """
-        return sum((Perplexity.of(text) for text in self.surprisal(texts, threads=threads)), Perplexity.of())
-
-    def with_language_model(
-        self,
-        texts: Iterable[Text],
-        *,
-        held_out: Iterable[Text] | None = None,
-        counts: LagCounts | None = None,
-        link: Link = "log-linear",
-        tokens: int = 1_000_000,
-        threads: int | None = None,
-        progress: ProgressOption = False,
-    ) -> TextLDS:
-        """Return the same model with a calibrated language model, which is saved with it. It takes minutes.
-
-        Args:
-            texts: To fit the readout on; text the model was trained on will do.
-            held_out: To choose the weights of the parts on: text that is in neither ``texts`` nor ``counts``. Without
-                it the last tenth of ``texts`` is set aside; do not give ``counts`` of the same texts then.
-            counts: Mix in Kneser–Ney bigrams of lags 1 and 2 from these counts.
-            link: ``"log-linear"``: fit a readout of the state; ``"clipped"``: the Gaussian's own linear prediction.
-            tokens: Read no more than this many of each text. They take 4 h bytes each.
-            threads: How many; all cores by default. The result is the same.
-            progress: True for a progress bar, or an object that shows it.
-        """
-        fitted = Fitted(
-            self.spaces.engine("float32"), self.encoder, self.params.C, self.frequencies, self.history.settings
-        )
-        language = calibrate(
-            fitted, texts, held_out, counts,
-            link=link, limit=tokens, threads=check_threads(threads), progress=resolve(progress),
-        )  # fmt: skip
-        return self._with(language=language)
-
     def stream(self, *, recipe: RecipeLike = "context") -> TokenStream:
         """Return an online filter: push one token, get its filtered vector; constant memory.
 
@@ -420,61 +330,14 @@ class TextLDS:
             return read_packed(folder, tokenizer=tokenizer)
         return cls(**read_model(folder), tokenizer=tokenizer)
 
-    def push_to_hub(
-        self,
-        name: str,
-        *,
-        private: bool = False,
-        license: str | None = None,
-        revision: str | None = None,
-        message: str = "Upload a textlds model",
-        token: str | None = None,
-    ) -> str:
-        """Upload the model to the Hugging Face Hub in one commit, with a card from its history; return its address.
-
-        Args:
-            name: ``"user/name"``. The repository is made if there is none.
-            private: Whether a new repository is private.
-            license: An identifier for the card, such as ``"cc-by-sa-4.0"``; say what the text you trained on allows.
-            revision: Branch to write to, made if there is none; the main one by default.
-            message: Of the commit.
-            token: For writing; by default that of ``hf auth login`` or of the variable HF_TOKEN.
-        """
-        from textlds.integrations.huggingface import push_model
-
-        return push_model(
-            self, name, private=private, license=license, revision=revision, message=message, token=token
-        )  # fmt: skip
-
-    @classmethod
-    def from_pretrained(
-        cls,
-        name: str | os.PathLike[str],
-        *,
-        revision: str | None = None,
-        token: str | None = None,
-        tokenizer: Callable[[str], Sequence[str]] | None = None,
-    ) -> TextLDS:
-        """Read a model from a folder, or from the Hugging Face Hub; what was fetched before is taken from its cache.
-
-        Args:
-            name: A folder, or ``"user/name"``.
-            revision: A branch, tag or commit on the Hub.
-            token: For private models; by default that of ``hf auth login`` or of the variable HF_TOKEN.
-            tokenizer: As for :meth:`load`.
-        """
-        from textlds.integrations.huggingface import model_folder
-
-        return cls.load(model_folder(name, revision=revision, token=token), tokenizer=tokenizer)
-
     def with_tokenizer(self, tokenizer: Callable[[str], Sequence[str]] | None) -> TextLDS:
         """Return the same model with a callable that tokenises its strings."""
         return self._with(tokenizer=tokenizer)
 
-    def _with(self, **changes: Any) -> TextLDS:
+    def _with(self, **changes: Any) -> Self:
         kept = {name: getattr(self, name) for name in ("lexicon", "history", "language")}
         options = {**kept, "recipes": self._own_recipes, "tokenizer": self.encoder.tokenizer, **changes}
-        return TextLDS(self._stored, self.vocabulary, self.frequencies, self.moments, **options)
+        return type(self)(self._stored, self.vocabulary, self.frequencies, self.moments, **options)
 
     @property
     def _occurrences(self) -> Vector:
@@ -484,9 +347,3 @@ class TextLDS:
         if min_count is not None and min_count < 1:
             raise ArgumentError(f"min_count={min_count} must be at least 1.")
         return common_rows(self._occurrences, self.vocabulary, min_count, usual=usual)
-
-    def _language(self, engine: Engine) -> Predictor:
-        if self._predictor is None:
-            C, settings = self.params.C, self.history.settings
-            self._predictor = make_predictor(self.language, engine, C, self.frequencies, settings)
-        return self._predictor
