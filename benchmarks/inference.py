@@ -91,26 +91,28 @@ def own_rates(model: textlds.TextLDS, sentences: list[str]) -> dict[str, float]:
     ids = np.concatenate([text.ids for text in encoded])
     starts = sequence_starts([len(text.ids) for text in encoded])
     print(f"\ntextlds, h = {model.state_size}, {len(ids):,} tokens in {len(sentences):,} sentences")
+    weighting = "fitted" if model.observations == "words" else "equal"
+    state = f"state, {weighting}"
     for dtype in ("float32", "float64"):
-        engine, space = model.spaces.engine(dtype), model.spaces.space(dtype)
+        engine, space = model.spaces.engine(dtype, weighting), model.spaces.space(dtype, weighting)
         out = np.empty((len(ids), model.state_size), engine.dtype)
         for threads in (1, 2):
-            write = space.writer(Recipe("state", "fitted"), ids, starts, out)
+            write = space.writer(Recipe("state", weighting), ids, starts, out)
             seconds = best(lambda: engine.run(ids, starts, "smooth", write, threads=threads))  # noqa: B023
             name = f"from ids, {dtype}, {threads} thread{'s' * (threads > 1)}"
             rates[name] = show(name, len(ids) / seconds)
     for threads in (1, 2):
-        seconds = best(lambda: sum(map(len, model.embed(sentences, recipe="paper", threads=threads))))  # noqa: B023
+        seconds = best(lambda: sum(map(len, model.embed(sentences, recipe=state, threads=threads))))  # noqa: B023
         name = f"from raw text, {threads} thread{'s' * (threads > 1)}"
         rates[name] = show(name, len(ids) / seconds)
-    three = "left_context+word+right_context, fitted"
+    three = f"left_context+word+right_context, {weighting}"
     seconds = best(lambda: sum(map(len, model.embed(sentences, threads=1, recipe=three))))
     rates["left + word + right, 1 thread"] = show("left + word + right, from raw text, 1 thread", len(ids) / seconds)
     one = twenty_tokens(model, sentences)
     times = []
     for _ in range(500):
         began = time.perf_counter()
-        next(model.embed([one], recipe="paper", threads=1))
+        next(model.embed([one], recipe=state, threads=1))
         times.append(time.perf_counter() - began)
     rates["one sentence of 20 tokens, microseconds"] = show(
         "one sentence of 20 tokens, median", 1e6 * np.median(times), "µs"
@@ -119,7 +121,7 @@ def own_rates(model: textlds.TextLDS, sentences: list[str]) -> dict[str, float]:
     n = len(next(model.embed([document])))
     rates["one long document, 1 thread"] = show(
         f"one document of {n:,} tokens, 1 thread",
-        n / best(lambda: next(model.embed([document], recipe="paper", threads=1)), 3),
+        n / best(lambda: next(model.embed([document], recipe=state, threads=1)), 3),
     )
     tokens = [token for text in encoded[:400] for token in text.tokens]
     stream = model.stream()

@@ -149,8 +149,10 @@ def relaxation(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
                 evaluations[0] = 0
                 steps = em.em_steps(start, small, relaxation=em.FIRST_RELAXATION)
                 likelihoods = [next(steps).log_likelihood]
-                while likelihoods[-1] < plain and evaluations[0] < 2 * goal:
-                    likelihoods.append(next(steps).log_likelihood)
+                for step in steps:
+                    likelihoods.append(step.log_likelihood)
+                    if likelihoods[-1] >= plain or evaluations[0] >= 2 * goal or step.stalled:
+                        break
                 facts = {
                     "likelihood": plain,
                     "plain E-steps": goal,

@@ -120,6 +120,7 @@ def few_files(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("few_files")
 def test_the_demo_shows_every_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run, "ENGLISH", "not-installed")
     screen = io.StringIO()
     model = run_demo(state_size=10, iterations=3, threads=1, console=Console(file=screen, width=100))
     text = screen.getvalue()
@@ -151,10 +152,13 @@ def test_sparkline() -> None:
 
 
 def test_the_demonstration_begins_with_an_installed_model(tmp_path, monkeypatch) -> None:
-    from model.worlds import random_model
+    from model.worlds import random_model, with_meaning
 
+    examples = (("bank", "They walked along the bank of the river .", "The bank raised its interest rates ."),)
+    monkeypatch.setattr(run, "ENGLISH_IN_CONTEXT", examples)
     words = [word for text in run.ENGLISH_IN_CONTEXT for line in text for word in line.split()]
-    random_model(0, V=len(set(words)) + 1, h=3, words=list(dict.fromkeys(words))).quantized().save(tmp_path / "model")
+    model = with_meaning(random_model(0, V=len(set(words)) + 1, h=3, words=list(dict.fromkeys(words))))
+    model.quantized().save(tmp_path / "model")
     out = io.StringIO()
     show = run._Show(Console(file=out, width=200))
     monkeypatch.setattr(run, "ENGLISH", str(tmp_path / "model"))

@@ -156,7 +156,7 @@ def test_workspace_makes_things_once(tmp_path):
     counts = work.counts(corpus)
     assert counts.vocabulary.id("a") == 0
     made = sorted(path.name for path in (tmp_path / "work").iterdir())
-    models = work.models(corpus, [0, 2], state_size=2, compression="none")
+    models = work.models(corpus, [0, 2], state_size=2, compression="none", observations="words")
     assert textlds.load(models[0]).history.log_likelihood == []
     assert len(textlds.load(models[2]).history.log_likelihood) == 2
     Workspace(tmp_path / "work").counts(corpus)

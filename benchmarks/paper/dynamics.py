@@ -56,7 +56,8 @@ def _measure(model: textlds.TextLDS, judge: _Judge) -> dict[str, Any]:
     params, h = model.params.normalised(), model.state_size
     U, strengths, Vt = np.linalg.svd(params.A)
     stays = np.abs(np.einsum("ji,ij->i", U, Vt))  # 1: A leads this state to itself, 0: to one unlike it
-    known = transitions(params.A, params.C, model.vocabulary, h, WORDS, common=judge.rows(model.vocabulary))
+    rows = judge.rows(model.vocabulary)
+    known = transitions(params.A, params.C[rows], model.vocabulary, h, WORDS, common=rows)
     found = judge.structure([words for pair in known for words in (pair.source, pair.target)])
     lifts = [judge.lift(pair.source, pair.target) for pair in known]
     alike = np.reshape(found["likenesses"], (-1, 2)).mean(axis=1)

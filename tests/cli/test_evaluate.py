@@ -121,14 +121,14 @@ def test_ner(run: Run, model: Path, files: Path) -> None:
 
 def test_similarity(run: Run, model: Path, files: Path) -> None:
     loaded = load(model)
-    words, tokens = (model_features(loaded, recipe=f"{parts}, fitted") for parts in ("word", "state+word"))
+    words, tokens = (model_features(loaded, recipe=parts) for parts in ("word", "state+word"))
     alone = evaluate_pairs(words, read_pairs(files / "pairs.txt"), loaded.vocabulary)
     pairs = read_scws(files / "scws.txt")
     expected = [alone, evaluate_context_pairs(words, pairs), evaluate_context_pairs(tokens, pairs)]
-    options = (files / "pairs.txt", files / "scws.txt", "--recipe", "state+word, fitted")
+    options = (files / "pairs.txt", files / "scws.txt", "--recipe", "state+word")
     found = json.loads(run("evaluate", "similarity", model, *options, "--json").stdout)
     assert [row["rho"] for row in found] == [one.rho for one in expected]
-    assert [row["vectors"] for row in found] == ["word", "word", "state+word, fitted, in context"]
+    assert [row["vectors"] for row in found] == ["word", "word", "state+word, in context"]
     assert (found[0]["found"], found[0]["pairs"]) == (4, 5)
     table = run("evaluate", "similarity", model, *options).stdout.splitlines()
     assert table[1].split() == ["pairs.txt", "word", f"{alone.rho:.3f}", "4", "5"]

@@ -64,7 +64,7 @@ def test_errors(run: Run, model: Path, counts: Path, tmp_path: Path) -> None:
     (tmp_path / "words").write_text("precious")
     assert "exists already" in run("export", model, "-o", tmp_path / "words", code=1).stderr
     assert (tmp_path / "words").read_text() == "precious"
-    assert "holds counts, but model" in run("export", counts, "-o", tmp_path / "w", code=1).stderr
+    assert "is counts, but a model" in run("export", counts, "-o", tmp_path / "w", code=1).stderr
     run("export", model, "-o", tmp_path / "w", "--format", "text", code=2)
     run("export", model, code=2)
     assert os.listdir(tmp_path) == ["words"]

@@ -181,7 +181,9 @@ def test_force_throws_a_checkpoint_away(run: Run, counts: Path, tmp_path: Path) 
 
 
 def test_train_is_count_and_fit(run: Run, corpus: Path, counts: Path, model: Path, tmp_path: Path) -> None:
-    result = run("train", corpus, "-o", tmp_path / "m", *SIZE, "--json", "--counts-output", tmp_path / "c")
+    result = run(
+        "train", corpus, "-o", tmp_path / "m", *SIZE, "--json", "--counts-output", tmp_path / "c", "--repeats", "all"
+    )
     assert json.loads(result.stdout)["vocabulary"] == len(load(model).vocabulary)
     assert weights(tmp_path / "m") == weights(model)
     for file in counts.iterdir():

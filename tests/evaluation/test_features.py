@@ -40,7 +40,10 @@ def test_escapes_of_treebanks_are_read_as_text_spells_them(model: textlds.TextLD
     assert list(plain(escaped, model.vocabulary)) == meant
     vectors = model_features(model)
     np.testing.assert_array_equal(vectors(escaped), vectors(meant))
-    of_a_treebank = textlds.train(texts=[["-LRB-", "b", "-RRB-"]] * 40, state_size=1, iterations=1, vocab_size=20)
+    of_a_treebank = textlds.train(
+        texts=[["-LRB-", "b", "-RRB-"]] * 40, state_size=1, iterations=1, vocab_size=20,
+        settings=textlds.FitSettings(observations="words"),
+    )  # fmt: skip
     assert next(plain(escaped, of_a_treebank.vocabulary)) == escaped[0]
 
 

@@ -501,31 +501,31 @@ def test_static_vectors_load(path, tmp_path, kind):
 def test_static_vectors_initialise_a_pipeline(path, tmp_path):
     from spacy.training.initialize import load_vectors_into_model
 
-    save_vectors(path, tmp_path / "vectors", classes="drop")
+    save_vectors(path, tmp_path / "vectors", vectors="input", classes="drop")
     nlp = spacy.blank("en")
     load_vectors_into_model(nlp, tmp_path / "vectors")
-    np.testing.assert_array_equal(nlp("aaa")[0].vector, word_vectors(world()).vectors[0])
+    np.testing.assert_array_equal(nlp("aaa")[0].vector, word_vectors(world(), "input").vectors[0])
     assert "<unk>" not in nlp.vocab.vectors
 
 
 def test_words_with_white_space_are_no_matter_here(tmp_path):
     settings = TextSettings(tokenizer="custom", unknown="single")
     model = random_model(0, V=3, h=2, settings=settings, words=["a", "New York"])
-    save_vectors(model, tmp_path / "vectors")
+    save_vectors(model, tmp_path / "vectors", vectors="input")
     found = spacy.load(tmp_path / "vectors").vocab["New York"].vector
-    np.testing.assert_array_equal(found, word_vectors(model).vectors[1])
+    np.testing.assert_array_equal(found, word_vectors(model, "input").vectors[1])
 
 
 def test_overwriting_and_failing(path, tmp_path):
-    save_vectors(path, tmp_path / "vectors")
+    save_vectors(path, tmp_path / "vectors", vectors="input")
     with pytest.raises(OutputExistsError, match="exists already"):
-        save_vectors(path, tmp_path / "vectors")
+        save_vectors(path, tmp_path / "vectors", vectors="input")
     before = {f: f.read_bytes() for f in (tmp_path / "vectors").rglob("*") if f.is_file()}
     with files_up_to(200), pytest.raises(OSError, match=r"File too large.*vectors'"):
-        save_vectors(path, tmp_path / "vectors", force=True)
+        save_vectors(path, tmp_path / "vectors", vectors="input", force=True)
     large = random_model(0, V=500, h=200)  # its matrix is what does not fit, and numpy writes that
     with files_up_to(300_000), pytest.raises(OSError, match=r"could not write the vectors.*vectors'"):
-        save_vectors(large, tmp_path / "vectors", force=True)
+        save_vectors(large, tmp_path / "vectors", vectors="input", force=True)
     assert {f: f.read_bytes() for f in (tmp_path / "vectors").rglob("*") if f.is_file()} == before
     assert sorted(os.listdir(tmp_path)) == ["model", "vectors"]
     save_vectors(path, tmp_path / "vectors", vectors="output", force=True)

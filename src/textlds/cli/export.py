@@ -69,8 +69,9 @@ def command(
     vectors: Annotated[
         Literal["meaning", "use", "input", "output"],
         typer.Option(
+            metavar="WORD",
             help="meaning: what a word is about; use: how it is used; input: what it tells the fitted model (K W); "
-            "output: where it is likely (W C)."
+            "output: where it is likely (W C).",
         ),
     ] = "meaning",
     words_only: Annotated[
