@@ -5,6 +5,7 @@ import gzip
 import itertools
 import os
 import signal
+import time
 from pathlib import Path
 
 import numpy as np
@@ -187,6 +188,8 @@ def test_a_cluster_without_workers_is_an_error_and_no_endless_wait():
         cluster = Cluster(client, resolve(False), patience=1)
         assert cluster.gather("add", "add", sum, [([1, 2],), ([3],)]) == [3, 3]
         few.scale(0)
+        while client.scheduler_info()["workers"]:  # the worker may still take a task on its way out
+            time.sleep(0.05)
         futures = cluster.submit("add", sum, [([1, 2],)])
         with pytest.raises(ClusterError, match=r"no worker for 1 seconds, and 1 tasks.*run the same command again"):
             cluster.watch("add", futures)

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.serve.running import Served, docstrings, serving
 
 import textlds
+from serve.running import Served, docstrings, serving
 from textlds.tagging.tagger import Tagger
 from textlds.tagging.training import TaggerSettings
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.serve.running import Served
+
+from serve.running import Served
 
 DEEP = b'{"inputs":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 

@@ -10,11 +10,11 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
-from tests.oracles.texts import PARAGRAPHS
-from tests.serve.browsing import MISSING, Page, browsing, handed_out, programs
-from tests.serve.running import Served
 
 import textlds
+from oracles.texts import PARAGRAPHS
+from serve.browsing import MISSING, Page, browsing, handed_out, programs
+from serve.running import Served
 from textlds.corpus.settings import TextSettings
 from textlds.serve.packed import pack_model, packed_reader
 from textlds.serve.service import Service, model_reader

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cli.runs import process
 
 import textlds
+from cli.runs import process
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, FormatError, OutputExistsError
 from textlds.serve.layout import kept_map, word_map

@@ -17,10 +17,10 @@ import httpx
 import numpy as np
 import openai
 import pytest
-from tests.cli.runs import process
-from tests.serve.running import Served
 
 import textlds
+from cli.runs import process
+from serve.running import Served
 
 TEXTS = ["The file is opened for reading.", "Return the value of the argument."]
 

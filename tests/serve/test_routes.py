@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.oracles.texts import PARAGRAPHS
-from tests.serve.running import Served
 
 import textlds
+from oracles.texts import PARAGRAPHS
+from serve.running import Served
 from textlds.tagging.tagger import Tagger
 
 TEXTS = ["The file is opened for reading.", "Return the value of an unknownest argument.", ""]
