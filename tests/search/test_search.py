@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tracemalloc
 
@@ -357,6 +358,31 @@ def test_the_same_seed_and_any_threads_give_the_same(corpus, tmp_path):
     one = occurrences("a", threads=1)
     assert one == occurrences("b", threads=2)
     assert one != occurrences("c", settings=IndexSettings(seed=1))
+
+
+FORKS = """
+import os, sys
+from pathlib import Path
+from textlds.search import OccurrenceIndex
+
+index, corpus, output = sys.argv[1:]
+searched = OccurrenceIndex.load(index)
+searched.find("bank", "The river bank", n=3, match="any")  # OpenMP's threads are there from now on
+child = os.fork()
+if not child:
+    again = OccurrenceIndex.load(index).find("bank", "The river bank", n=3)
+    OccurrenceIndex.build(searched.model, [corpus], Path(output), threads=2)
+    os._exit(len(again) != 3)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_forked_process_searches_and_builds(index, corpus, tmp_path):
+    """OpenMP's pool of threads is not forked: whoever waits for it waits for ever."""
+    words = [sys.executable, "-c", FORKS, str(index.path), str(corpus), str(tmp_path / "index")]
+    assert subprocess.run(words, timeout=120).returncode == 0
+    assert (tmp_path / "index" / CONFIG).exists()
 
 
 def test_a_build_that_fails_leaves_what_was_there(corpus, tmp_path):

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,8 @@ _SEARCHED = 32  # one in so many cells is searched
 _LEAST_SEARCHED = 16  # cells
 _BATCH = 1 << 14
 
+_may_use_threads = True  # not so in a process that was forked
+
 
 def require_faiss() -> Any:
     """Return the module, or say which extra brings it."""
@@ -36,7 +40,21 @@ def require_faiss() -> Any:
         import faiss
     except ImportError as error:
         raise MissingExtraError("search in context", "search") from error
+    _survive_forks(faiss)
     return faiss
+
+
+@functools.cache
+def _survive_forks(faiss: Any) -> None:
+    """Let forked processes use one thread: the pool of OpenMP is not forked, and the first to need it would hang."""
+
+    def one_thread() -> None:
+        global _may_use_threads
+        _may_use_threads = False
+        faiss.omp_set_num_threads(1)
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=one_thread)
 
 
 def write_vectors(path: Path, vectors: NDArray[Any], *, seed: int, threads: int, task: Task) -> dict[str, Any]:
@@ -142,7 +160,7 @@ def _what_is_wrong(faiss: Any, index: Any, n: int, d: int) -> str | None:
 @contextlib.contextmanager
 def _threads(faiss: Any, threads: int) -> Iterator[None]:
     before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(threads)
+    faiss.omp_set_num_threads(threads if _may_use_threads else 1)
     try:
         yield
     finally:
