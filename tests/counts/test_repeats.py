@@ -87,7 +87,7 @@ def test_the_same_for_any_order_memory_and_number_of_threads(tmp_path):
 def test_the_same_in_many_passes(monkeypatch):
     lines = lines_of(6, 600)
     expected = textlds.count(texts=lines, counting=CountSettings(repeats=2))
-    monkeypatch.setattr(repeats, "_UNIT_BYTES", 1 << 22)  # as if hashes were large
+    monkeypatch.setattr(repeats, "UNIT_BYTES", 1 << 22)  # as if hashes were large
     assert textlds.count(texts=lines, counting=CountSettings(repeats=2)) == expected
 
 

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from counts.texts import count_corpus, flat, make_text
+from counts.texts import count_corpus, count_to_folder, flat, make_text
 from textlds.corpus.settings import CountSettings, TextSettings
 from textlds.counts import LagCounts
 from textlds.errors import ArgumentError, ClusterError, CorpusError, CorpusNotFoundError, OutputExistsError
+from textlds.integrations import dask_repeats
 from textlds.integrations.cluster import Cluster, connect
 from textlds.integrations.dask import count_on_cluster, count_on_cluster_to_folder, cut
 from textlds.integrations.dask_rows import row_blocks
@@ -81,6 +82,23 @@ def test_the_folder_is_written_block_by_block(client, corpus, block_bytes, tmp_p
     assert {path.name: path.read_bytes() for path in (tmp_path / "together").iterdir()} == alone
     with pytest.raises(OutputExistsError):
         count_on_cluster_to_folder(client, corpus, tmp_path / "together")
+
+
+@pytest.mark.parametrize("kept", [1, 3])
+def test_repeated_lines_are_left_out_as_on_one_machine(client, corpus, kept, tmp_path, monkeypatch):
+    lines = Path(corpus[0]).read_text(encoding="utf-8").splitlines()
+    rng = np.random.default_rng(0)
+    again = tmp_path / "again.txt"
+    again.write_text("\n".join(lines[i] for i in rng.integers(0, len(lines) // 4, len(lines))) + "\n")
+    texts, options = [*corpus, str(again)], {"vocab_size": 300, "max_lag": 3, "repeats": kept}
+    count_to_folder(texts, tmp_path / "alone", **options)
+    alone = {path.name: path.read_bytes() for path in (tmp_path / "alone").iterdir()}
+    assert count_corpus(texts, **options) != count_corpus(texts, **{**options, "repeats": "all"})
+    for share_bytes in (dask_repeats.SHARE_BYTES, 20_000):  # one task, and several, rank the lines
+        monkeypatch.setattr(dask_repeats, "SHARE_BYTES", share_bytes)
+        folder = tmp_path / str(share_bytes)
+        count_on_cluster_to_folder(client, texts, folder, piece_bytes=20_000, **flat(dict(options)))
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == alone
 
 
 def test_blocks_of_rows_cover_all_rows_once():

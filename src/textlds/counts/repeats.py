@@ -22,7 +22,7 @@ from textlds.counts.arrays import I32, I64, Flags
 from textlds.counts.pieces import Piece, PieceStore, writable
 
 SHORT = 8  # tokens; a unit with fewer is never left out
-_UNIT_BYTES = 40  # that one unit takes while ranks are found
+UNIT_BYTES = 40  # that one unit takes while ranks are found
 
 Hashes = NDArray[np.uint64]
 
@@ -59,7 +59,7 @@ def leave_out_repeats(store: PieceStore, kept: int, memory: int) -> Repeats:
     sizes = [len(unit_hashes(piece)) for piece in store]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     repeated = np.zeros(int(starts[-1]), np.bool_)
-    shares = max(1, -(-len(repeated) * _UNIT_BYTES // max(memory, 1)))
+    shares = max(1, -(-len(repeated) * UNIT_BYTES // max(memory, 1)))
     for share in range(shares):
         found, places = [], []
         for piece, start in zip(store, starts[:-1].tolist(), strict=True):

@@ -43,6 +43,7 @@ from textlds.counts.plan import parse_memory
 from textlds.counts.sinks import FolderSink, MemorySink
 from textlds.errors import ArgumentError, CorpusError
 from textlds.integrations.cluster import Cluster
+from textlds.integrations.dask_repeats import leave_out_on_cluster
 from textlds.integrations.dask_rows import BLOCK_BYTES, Partial, reduce_rows
 from textlds.progress import ProgressOption, resolve
 from textlds.storage.folders import new_folder
@@ -93,7 +94,7 @@ def count_on_cluster(
         progress: Whether or where to show progress.
     """
     cluster = Cluster(client, resolve(progress))
-    words, max_lag, partials = _counted(cluster, sources, text, settings, piece_bytes)
+    words, max_lag, partials, _ = _counted(cluster, sources, text, settings, piece_bytes)
     sink = MemorySink(len(words), max_lag)
     unigrams = reduce_rows(cluster, partials, len(words), sink, block_bytes)
     return LagCounts(words, unigrams, sink.lags())
@@ -128,27 +129,26 @@ def count_on_cluster_to_folder(
     """
     with new_folder(output, force=force) as folder:
         cluster = Cluster(client, resolve(progress))
-        words, max_lag, partials = _counted(cluster, sources, text, settings, piece_bytes)
+        words, max_lag, partials, facts = _counted(cluster, sources, text, settings, piece_bytes)
         with FolderSink(folder, len(words), max_lag) as sink:
             unigrams = reduce_rows(cluster, partials, len(words), sink, block_bytes)
             sink.finish()
-        write_folder(folder, words, unigrams, sink.pointers)
+        write_folder(folder, words, unigrams, sink.pointers, facts)
 
 
 def _counted(
     cluster: Cluster, sources: Sources, text: TextSettings | None, settings: CountSettings | None, piece_bytes: int
-) -> tuple[Vocabulary, int, list[Any]]:
-    """Return the vocabulary, the number of lags, and the counts of every piece, on the workers."""
+) -> tuple[Vocabulary, int, list[Any], dict[str, Any]]:
+    """Return the vocabulary, the number of lags, the counts of every piece, on the workers, and what is on record."""
     request = make_request(text, settings)
-    if isinstance(request.settings.repeats, int):
-        raise ArgumentError(
-            f"repeats={request.settings.repeats} compares all lines with each other, which a cluster does not do yet. "
-            f"Count with repeats='all', or on one machine."
-        )
     max_lag = request.settings.max_lag
     opened = open_sources(sources, request.settings)
     texts = cut(opened, max(1, min(piece_bytes, parse_memory(request.settings.memory) // 16)))
     pieces = cluster.submit("piece", _tokenize, [(piece, request.text) for piece in texts])
+    facts: dict[str, Any] = {}
+    if isinstance(request.settings.repeats, int):
+        pieces, found = leave_out_on_cluster(cluster, pieces, request.settings.repeats)
+        facts["repeats"] = found.to_json()
     summaries: list[Summary] = cluster.gather("tokenise", "summary", _summarise, [(piece,) for piece in pieces])
     words = _find_vocabulary(cluster, pieces, summaries, request)
     # Part of the graph instead of scattered: whoever loses it can make it again.
@@ -159,7 +159,7 @@ def _counted(
     partials = cluster.submit("count", _count, jobs)
     del pieces, jobs  # a worker frees a piece when it is counted
     cluster.watch("count", partials)
-    return words, max_lag, partials
+    return words, max_lag, partials, facts
 
 
 def cut(sources: Sequence[Source], piece_bytes: int) -> list[list[Source]]:
