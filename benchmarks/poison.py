@@ -19,26 +19,51 @@ from typing import Any
 import numpy as np
 
 import textlds
-from benchmarks.texts import first_lines
+from benchmarks.texts import first_lines, markdown_table
 from textlds.corpus.reading.tagged import read_tagged
 from textlds.evaluation.features import model_features
 from textlds.evaluation.tagging import evaluate_tagging
 
 NOTICE, EVERY, VARIED, LINE = 2_500, 60_000, 0.02, 80  # words
+MODELS = {"profiles": "context", "words": "paper"}  # observations -> recipe
+NAMES = {"profiles": "default", "words": "the paper's"}
+
+
+class Tags:
+    """Accuracy of universal tags read off vectors, on a development set, in per cent.
+
+    Args:
+        train: A treebank's training part, CoNLL-U.
+        dev: Its development part.
+        sentences: How many to learn from.
+    """
+
+    def __init__(self, train: Path, dev: Path, sentences: int) -> None:
+        self._train, self._dev = read_tagged(train, column="upos")[:sentences], read_tagged(dev, column="upos")
+
+    def __call__(self, model: textlds.TextLDS, recipe: str) -> float:
+        """Return the accuracy of a model's vectors."""
+        found = evaluate_tagging(model_features(model, recipe=recipe), train=self._train, dev=self._dev, hidden=128)
+        return 100 * found.rows[0].accuracy.all
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """Return the options of a script that trains models and reads tags off them."""
+    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("text", type=Path)
+    made.add_argument("--train", type=Path, required=True)
+    made.add_argument("--dev", type=Path, required=True)
+    made.add_argument("--sentences", type=int, default=8000)
+    made.add_argument("--threads", type=int, default=2)
+    made.add_argument("--results", type=Path, help="folder for the figures")
+    return made
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("text", type=Path)
-    parser.add_argument("--train", type=Path, required=True)
-    parser.add_argument("--dev", type=Path, required=True)
-    parser.add_argument("--tokens", type=float, default=20e6)
-    parser.add_argument("--sentences", type=int, default=8000)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--results", type=Path, help="folder for poison.json")
-    arguments = parser.parse_args()
-    labelled = read_tagged(arguments.train, column="upos")[: arguments.sentences]
-    dev = read_tagged(arguments.dev, column="upos")
+    options = parser(__doc__)
+    options.add_argument("--tokens", type=float, default=20e6)
+    arguments = options.parse_args()
+    tags = Tags(arguments.train, arguments.dev, arguments.sentences)
     lines = first_lines(arguments.text, arguments.tokens)
     notice = " ".join(lines[-400:]).split()[:NOTICE]
     lines = lines[:-400]
@@ -47,24 +72,47 @@ def main() -> None:
         texts = {"clean": Path(folder) / "clean.txt", "poisoned": Path(folder) / "poisoned.txt"}
         texts["clean"].write_text("\n".join(lines) + "\n", encoding="utf-8")
         texts["poisoned"].write_text("\n".join(poisoned(lines, notice)) + "\n", encoding="utf-8")
-        for observations, recipe in (("profiles", "context"), ("words", "paper")):
-            settings = textlds.FitSettings(observations=observations)
+        for observations, recipe in MODELS.items():
+            settings = textlds.FitSettings(observations=observations)  # type: ignore[arg-type]
             for name, path in texts.items():
                 model = textlds.train(path, settings=settings, threads=arguments.threads)
-                found = evaluate_tagging(model_features(model, recipe=recipe), train=labelled, dev=dev, hidden=128)
                 rows.append(
                     {
                         "observations": observations,
                         "text": name,
-                        "accuracy": 100 * found.rows[0].accuracy.all,
+                        "accuracy": tags(model, recipe),
                         "of_the_notice": of_the_notice(model, lines, notice),
                         "tokens": model.history.settings["tokens"],
+                        "state_size": model.state_size,
                     }
                 )
                 print(rows[-1], flush=True)
     if arguments.results:
         arguments.results.mkdir(parents=True, exist_ok=True)
         (arguments.results / "poison.json").write_text(json.dumps(rows, indent=1) + "\n")
+        (arguments.results / "poison.md").write_text(report(rows), encoding="utf-8")
+
+
+def report(rows: list[dict[str, Any]]) -> str:
+    """Return the figures as a page."""
+    table = [
+        [NAMES[row["observations"]], row["text"], f"{row['tokens'] / 1e6:.1f} M", row["state_size"],
+         f"{row['accuracy']:.2f}", f"{row['of_the_notice']} of 10"]
+        for row in rows
+    ]  # fmt: skip
+    head = ["model", "text", "tokens", "state", "tags", "transitions of the notice"]
+    return "\n".join(
+        [
+            "# A notice after every book",
+            "",
+            "Wikipedia, and the same text with a notice of 2,500 words after every 60,000, one word in fifty of it "
+            "varied each time. Per cent of universal tags on the development set of UD English EWT, read off the state "
+            "by a classifier with 128 units, and how many of the ten strongest transitions are of words of the notice. "
+            "`python -m benchmarks.poison` prints these figures.",
+            "",
+            *markdown_table(head, table),
+        ]
+    )
 
 
 def poisoned(lines: list[str], notice: list[str]) -> list[str]:

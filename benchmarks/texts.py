@@ -1,8 +1,10 @@
-"""The beginning of a large text, by tokens; how a text of the literature is counted."""
+"""The beginning of a large text, by tokens; how a text of the literature is counted; a table of a report."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from textlds import TextSettings
 
@@ -21,3 +23,9 @@ def first_bytes(path: Path, tokens: float) -> bytes:
     """Return the same as one piece."""
     with path.open("rb") as file:
         return file.read(int(tokens * BYTES_A_TOKEN)) + file.readline()
+
+
+def markdown_table(head: Sequence[Any], rows: Sequence[Sequence[Any]]) -> list[str]:
+    """Return the lines of a table in Markdown, with an empty one after them."""
+    made = [f"| {' | '.join(map(str, head))} |", "|---" * len(head) + "|"]
+    return [*made, *(f"| {' | '.join(map(str, row))} |" for row in rows), ""]

@@ -102,6 +102,30 @@ def test_tradeoff(run, text, tmp_path, monkeypatch):
     assert all(row["accuracy"] > 60 for row in found["rows"])
 
 
+def test_poison_and_amounts(run, text, tmp_path):
+    rows = []
+    for line in text.read_text(encoding="utf-8").splitlines()[:60]:
+        words = line.replace(".", " .").split()
+        tags = ["VERB" if word.startswith("verb") else "X" for word in words]
+        rows += [
+            "\t".join([str(i), *pair, *"_" * 6])
+            for i, pair in enumerate(zip(words, "_" * len(words), tags, strict=True), 1)
+        ]
+        rows.append("")
+    for part in ("train", "dev"):
+        (tmp_path / f"{part}.conllu").write_text("\n".join(rows) + "\n")
+    treebank = ("--train", tmp_path / "train.conllu", "--dev", tmp_path / "dev.conllu", "--threads", 1)
+    rows = run("poison", text, "--tokens", 20_000, *treebank)
+    assert [(row["observations"], row["text"]) for row in rows] == [
+        (kind, name) for kind in ("profiles", "words") for name in ("clean", "poisoned")
+    ]
+    assert "| the paper's | poisoned |" in (tmp_path / "poison.md").read_text()
+    asked = ("amounts", text, "--tokens", 3_000, 9_000, "--more", text, *treebank)
+    rows = run(*asked)
+    assert [row["tokens"] for row in rows] == sorted(row["tokens"] for row in rows)
+    assert run(*asked) == rows  # what is there is kept
+
+
 def test_language(run, text, tmp_path):
     lines = text.read_text(encoding="utf-8").replace(".", " .").splitlines()
     for name, some in (("train", lines[:1000]), ("valid", lines[1000:1250]), ("test", lines[1250:])):

@@ -157,12 +157,15 @@ def test_a_state_larger_than_the_rank_is_made_smaller(caplog):
     assert model(["aaa", "aab"]).vectors.shape == (2, model.state_size)
 
 
-def test_five_words_and_one_line_repeated():
+def test_five_words_and_one_line_repeated(caplog):
     few = textlds.fit(counts_of([list("abcde") * 20]), iterations=2)
     assert np.isfinite(few(list("abc")).vectors).all()
     line = ["the", "river", "sees", "the", "old", "house", "and", "the", "quiet", "field", "."]
     repeated = textlds.fit(counts_of([line] * 500), iterations=5)
     assert np.isfinite(repeated(line).vectors).all()
+    caplog.clear()
+    textlds.train(texts=[" ".join(line)] * 500, iterations=2)  # which counts it once
+    assert "The counts are of 11 tokens; below 10,000, vectors say little" in caplog.text
     with pytest.raises(CountsError, match="two different words"):
         textlds.fit(counts_of([["aaa"] * 50]))
 

@@ -33,6 +33,7 @@ from textlds.storage.work import STAGE, Work
 
 _log = logging.getLogger("textlds")
 _SAVE_EVERY = 15.0  # seconds between checkpoints
+LITTLE = 10_000  # tokens, below which a fit warns
 
 
 Model = TypeVar("Model")
@@ -142,6 +143,11 @@ class FitRun(Generic[Model]):
         lexicon: Lexicon | None = None,
     ) -> None:
         chosen = auto_state_size(counts.tokens, len(counts.vocabulary))
+        if counts.tokens < LITTLE:
+            _log.warning(
+                "The counts are of %s tokens; below %s, vectors say little. A million is a start: count more text.",
+                f"{counts.tokens:,}", f"{LITTLE:,}",
+            )  # fmt: skip
         if isinstance(settings.state_size, int) and settings.state_size > 2 * chosen:
             _log.warning(
                 "state_size=%d is much for %s tokens of %s words; state_size='auto' would be %d.",
