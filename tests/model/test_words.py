@@ -32,6 +32,8 @@ def test_it_is_a_mapping(model):
     with pytest.raises(ValueError, match="read-only"):
         words.vectors[0] = 0
     assert words.get("gone") is None
+    assert words == model.words != words.use
+    assert words in {model.words}
 
 
 def test_case_and_unknown_words(model):
@@ -60,9 +62,44 @@ def test_similarity_and_neighbours_are_cosines(model):
     for word, cosine in words.most_similar(positive=["bax", "kow"], negative=["the"], n=30):
         assert word not in ("bax", "kow", "the")
         assert cosine == pytest.approx(cosines[words.row(word)], abs=1e-5)
-    for bad in ({"positive": []}, {"positive": "bax", "n": 0}, {"positive": "bax", "min_count": -1}):
-        with pytest.raises(ArgumentError):
-            words.most_similar(**bad)
+
+
+def test_only_one_spelling_need_be_known():
+    """The first that differs in case, whatever its capitals."""
+    lines = [*topical(), ["McBax", "kox", "MCBAX", "McBax"] * 5]
+    words = [*dict.fromkeys(word for line in lines for word in line)]
+    model = fit(counts_of(lines, words=words), state_size=3, iterations=1)
+    for form in ("mcbax", "MCbax", "Mcbax"):
+        np.testing.assert_array_equal(model.words[form], model.words["McBax"])
+    assert model.words.row("MCBAX") != model.words.row("McBax")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"positive": []}, "no word is given"),
+        ({"positive": "bax", "n": 0}, "n=0 must be"),
+        ({"positive": "bax", "n": 2.5}, "n=2.5 must be at least 1, and an integer"),
+        ({"positive": "bax", "min_count": -1}, "min_count=-1"),
+        ({"positive": ["bax"], "negative": ["Bax"]}, "has length 0"),
+        ({"positive": 3}, "3 is neither a word nor a list"),
+        ({"positive": [3]}, "3 is not among the 26 words"),
+    ],
+)
+def test_neighbours_of_nothing(model, arguments, message):
+    with pytest.raises((ArgumentError, UnknownWordError), match=message):
+        model.words.most_similar(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("vector", "message"),
+    [(np.ones(2), r"shape \(2,\); those of these words have \(3,\)"), (np.zeros(3), "length 0"),
+     ([1, np.nan, 0], "length nan")],
+)  # fmt: skip
+def test_vectors_without_a_direction(model, vector, message):
+    assert model.words.nearest([1, 0, 0], n=1)
+    with pytest.raises(ArgumentError, match=message):
+        model.words.nearest(vector)
 
 
 def test_rare_words_and_other_spellings_are_left_out():
@@ -104,7 +141,10 @@ def test_a_new_word_is_inferred_from_its_contexts(model):
     ("word", "contexts", "message"),
     [
         ("quuq", [], "at least one text"),
-        ("", ["a text"], "needs a word"),
+        ("", ["a text"], "needs a word, not ''"),
+        (3, ["a text"], "needs a word, not 3"),
+        ("quuq", 3, "3 is neither"),
+        ("quuq", [3], "a text is a string or a list of strings, not 3"),
         ("quuq", "the quuq", "single string"),
         ("quuq", ["the bax"], "not a token of a context"),
         ("quuq", [""], "not a token of a context"),

@@ -141,6 +141,8 @@ class Encoder:
         return results + self._strings(batch)
 
     def _list(self, tokens: Sequence[str]) -> EncodedText:
+        if not isinstance(tokens, Iterable):
+            raise ArgumentError(f"a text is a string or a list of strings, not {tokens!r:.100}.")
         for token in tokens:
             if not isinstance(token, str):
                 raise ArgumentError(f"a text is a string or a list of strings, but {token!r:.100} is among its tokens.")

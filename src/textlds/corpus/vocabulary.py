@@ -144,6 +144,12 @@ class Vocabulary:
         row = self._rows.get(normalise_digits(word, self.settings.digits))
         return int(self.ids([word])[0]) if row is None else row
 
+    def row_in_any_case(self, word: str) -> int | None:
+        """Return the row of a known type or else of the first, the most frequent, that differs from it in case only."""
+        plain = normalise_digits(word, self.settings.digits)
+        row = self._rows.get(plain)
+        return self._folded.get(plain.casefold()) if row is None else row
+
     def ids(self, tokens: Sequence[str]) -> NDArray[np.int32]:
         """Return the rows of tokens, ``(n,)``; about 0.4 µs each."""
         buffer, bounds = pack(tokens)
@@ -172,6 +178,10 @@ class Vocabulary:
     @functools.cached_property
     def _rows(self) -> dict[str, int]:
         return {word: row for row, word in enumerate(self.words[: self.n_types])}
+
+    @functools.cached_property
+    def _folded(self) -> dict[str, int]:
+        return {self.words[row].casefold(): row for row in range(self.n_types - 1, -1, -1)}
 
     @property
     def _n_classes(self) -> int:

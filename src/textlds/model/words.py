@@ -7,14 +7,14 @@
     model.words.infer("blorf", contexts=["A blorf is a small horse."])
 
 ``"meaning"`` vectors lie near each other for words about the same things (doctor, hospital), ``"use"`` vectors for
-words that could replace each other in a sentence (doctor, teacher). A word that is not known as it is spelled is looked
-for without capitals, capitalised and in capitals.
+words that could replace each other in a sentence (doctor, teacher). A word that is not known as it is spelled is found
+by the most frequent spelling that differs in case only.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -85,7 +85,11 @@ class Words(Mapping[str, Vectors]):
         return iter(self._vocabulary.words[: self._vocabulary.n_types])
 
     def __contains__(self, word: object) -> bool:
-        return isinstance(word, str) and self._row(word) is not None
+        return isinstance(word, str) and self._vocabulary.row_in_any_case(word) is not None
+
+    # by identity: Mapping would compare arrays
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def __getitem__(self, word: str) -> Vectors:
         vector: Vectors = self.vectors[self.row(word)]
@@ -93,7 +97,7 @@ class Words(Mapping[str, Vectors]):
 
     def row(self, word: str) -> int:
         """Return the number of a word; an error with the words it may have been meant for if it is not known."""
-        row = self._row(word) if isinstance(word, str) else None
+        row = self._vocabulary.row_in_any_case(word) if isinstance(word, str) else None
         if row is None:
             raise self._unknown(word)
         return row
@@ -118,7 +122,7 @@ class Words(Mapping[str, Vectors]):
             n: How many. None of the words given is among them.
             min_count: Leave out words that occur less often; by default 20 times, fewer in a small corpus.
         """
-        groups = [[words] if isinstance(words, str) else list(words) for words in (positive, negative)]
+        groups = [[words] if isinstance(words, str) else _listed(words) for words in (positive, negative)]
         rows = [[self.row(word) for word in group] for group in groups]
         if not any(rows):
             raise ArgumentError("no word is given; name at least one, such as most_similar('bank').")
@@ -142,13 +146,22 @@ class Words(Mapping[str, Vectors]):
         self, table: Vectors, vector: Vectors, *, n: int, min_count: int | None, without: Sequence[int]
     ) -> list[tuple[str, float]]:
         """Return the n words whose vectors in a table, (n, d), are nearest to a vector; see :meth:`nearest`. O(n d)."""
-        if n < 1:
-            raise ArgumentError(f"n={n} must be at least 1.")
+        if n < 1 or n % 1:
+            raise ArgumentError(f"n={n} must be at least 1, and an integer.")
+        vector = np.asarray(vector)
+        if vector.shape != table.shape[1:]:
+            raise ArgumentError(f"the vector has shape {vector.shape}; those of these words have {table.shape[1:]}.")
+        length = float(np.linalg.norm(vector))
+        if not 0 < length < np.inf:
+            raise ArgumentError(
+                f"the vector has length {length:g}, so that no word is nearer to it than another. Give other words, or "
+                f"another vector."
+            )
         if min_count is not None and min_count < 1:
             raise ArgumentError(f"min_count={min_count} must be at least 1.")
         rows = common_rows(self.counts, self._vocabulary, min_count, usual=_USUAL)
         rows = rows[table[rows].any(axis=1)]
-        cosines = table[rows] @ (vector / max(float(np.linalg.norm(vector)), 1e-30))
+        cosines = table[rows] @ (vector / length).astype(np.float32)
         own = {self._vocabulary.words[row].casefold() for row in without}
         found: list[tuple[str, float]] = []
         for i in np.argsort(-cosines, kind="stable").tolist():
@@ -170,10 +183,13 @@ class Words(Mapping[str, Vectors]):
             raise ArgumentError("vectors of use are inferred by model(text) where a word occurs; infer is for meaning.")
         if isinstance(contexts, str):
             raise ArgumentError("contexts is a single string; give a list of texts, such as [text].")
-        if not word or not contexts:
-            raise ArgumentError("infer needs a word and at least one text that holds it.")
+        texts = _listed(contexts)
+        if not isinstance(word, str) or not word:
+            raise ArgumentError(f"infer needs a word, not {word!r}.")
+        if not texts:
+            raise ArgumentError(f"infer needs at least one text that holds the word {word!r}; contexts is empty.")
         space = self._model.spaces.space("float32", "equal").meaning
-        window = self._model.encoder.encode_many(list(contexts))
+        window = self._model.encoder.encode_many(texts)
         places = []
         ids, _, offsets = flatten(window)
         for text, offset in zip(window, offsets.tolist(), strict=True):
@@ -193,12 +209,6 @@ class Words(Mapping[str, Vectors]):
         vector: Vectors = on_sphere((1 - weight) * space.inferred(sums)[None] + weight * spelled)[0]
         return vector
 
-    def _row(self, word: str) -> int | None:
-        for form in dict.fromkeys((word, word.lower(), word.capitalize(), word.upper())):
-            if form in self._vocabulary:
-                return self._vocabulary.id(form)
-        return None
-
     def _unknown(self, word: object) -> UnknownWordError:
         known = self._vocabulary.words[: self._vocabulary.n_types]
         close = difflib.get_close_matches(str(word), known, n=3, cutoff=0.75)
@@ -207,6 +217,12 @@ class Words(Mapping[str, Vectors]):
         if isinstance(word, str) and len(word.split()) > 1:
             remedy = "It is several words: give one word."
         return UnknownWordError(f"the word {word!r} is not among the {len(known):,} words of the vocabulary. {remedy}")
+
+
+def _listed(given: object) -> list[Any]:
+    if not isinstance(given, Iterable):
+        raise ArgumentError(f"{given!r} is neither a word nor a list of words or texts.")
+    return list(given)
 
 
 def similar_words(
