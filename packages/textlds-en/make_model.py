@@ -3,12 +3,14 @@
     python packages/textlds-en/make_model.py WIKIPEDIA.txt [--counts FOLDER] [--train FILE --dev FILE]
 
 WIKIPEDIA.txt has one paragraph per line. With --train and --dev, CoNLL-U files of a treebank, the card says how well
-a small network tags the development set with the vectors, before and after packing.
+a small network tags the development set with the vectors, before and after packing. Probabilities of words are fitted
+to paragraphs of the text after packing, in some minutes.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 
 import textlds
@@ -18,6 +20,8 @@ HERE = Path(__file__).parent / "src" / "textlds_en"
 VOCAB_SIZE, STATE_SIZE = 100_000, 200  # of the model that is learnt
 PACKED = {"precision": "int8", "vocab_size": 40_000, "dimensions": 100, "buckets": 16_384}
 LARGEST = 12_000_000  # bytes of the wheel
+TOKENS = 500_000  # that probabilities are fitted to
+EVERY = 29  # paragraphs: a sample of the whole text
 
 
 def main() -> None:
@@ -38,7 +42,7 @@ def main() -> None:
             else textlds.count(arguments.text, vocab_size=VOCAB_SIZE, progress=True)
         )
         model = textlds.fit(counts, state_size=STATE_SIZE, progress=True)
-    packed = model.quantized(**PACKED)
+    packed = model.quantized(**PACKED).with_language_model(sample(arguments.text), tokens=TOKENS, progress=True)
     packed.save(HERE / "model", force=True)
     size = folder_size(HERE / "model")
     if size > 1.15 * LARGEST:  # a wheel is compressed, by about a tenth
@@ -54,6 +58,14 @@ def main() -> None:
     print(f"{HERE / 'model'}: {size / 1e6:.1f} MB{accuracy}")
 
 
+def sample(text: Path) -> Iterator[str]:
+    """Yield some paragraphs of the text, from all of it."""
+    with text.open(encoding="utf-8") as file:
+        for number, line in enumerate(file):
+            if number % EVERY == 0 and line.strip():
+                yield line.strip()
+
+
 def tagging(model: textlds.TextLDS, train: Path, dev: Path) -> float:
     """Return the per cent of right tags on the development set."""
     from textlds.evaluation.data import read_tagged
@@ -67,6 +79,8 @@ def tagging(model: textlds.TextLDS, train: Path, dev: Path) -> float:
 def card(model: textlds.TextLDS, text: Path, size: int, accuracy: str) -> str:
     """Return the card of the model."""
     settings = model.history.settings
+    assert model.language is not None
+    language = model.language.facts
     return f"""# An English model for textlds
 
 - **Text**: `{text.name}`, {text.stat().st_size / 1e6:,.0f} MB of English Wikipedia, one paragraph per line,
@@ -74,6 +88,9 @@ def card(model: textlds.TextLDS, text: Path, size: int, accuracy: str) -> str:
 - **Model**: {len(model.vocabulary):,} words, {model.state_size} numbers per part of a vector, learnt with a state of
   {settings.get("state_size")} in {model.history.iterations} iterations, seed {settings.get("seed")}; packed as int8,
   {size / 1e6:.1f} MB. Other words are read by their spelling.
+- **Probabilities of words**: a readout of the state, fitted to {language["tokens"]:,} tokens of the text; perplexity
+  {language["held_out_perplexity"]:.0f} on {language["held_out_tokens"]:,} others (of frequencies alone:
+  {language["parts"]["unigram"]:.0f}).
 - **Made by**: `make_model.py` of this package with textlds {textlds.__version__}.
 {accuracy}
 It reflects what Wikipedia writes about, and how. It knows no other language.

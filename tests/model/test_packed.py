@@ -146,15 +146,49 @@ def test_what_needs_parameters_says_so(model, tmp_path):
     for use in (
         lambda: packed.params,
         lambda: packed.log_likelihood(["aaa"]),
-        lambda: packed.next_word("aaa"),
-        lambda: packed.dynamics(),
         lambda: packed("aaa", recipe="paper"),
         lambda: packed.posterior("aaa"),
     ):
         with pytest.raises(ArgumentError, match="packed model holds what vectors"):
             use()
+    with pytest.raises(ArgumentError, match="no probabilities of words"):
+        packed.next_word("aaa")
     with pytest.raises(ArgumentError, match="packed already"):
         packed.quantized()
+
+
+def test_transitions_are_kept(model, tmp_path):
+    packed = model.quantized()
+    n = min(6, model.state_size)
+    assert packed.dynamics(n) == model.dynamics(n)
+    packed.save(tmp_path / "packed")
+    again = textlds.load(tmp_path / "packed")
+    assert again.dynamics(2, words=3) == model.dynamics(2, words=3)
+    for wrong in ({"n": 21}, {"words": 10}, {"min_count": 2}):
+        with pytest.raises(ArgumentError, match="transitions of 9 words"):
+            again.dynamics(**wrong)
+
+
+def test_a_packed_model_can_be_calibrated(fitted, tmp_path):
+    """On text of a Markov chain, where the word before says much: as good as the whole model's readout."""
+    texts = [markov_sentence(seed, 400, V=60) for seed in range(1, 60)]
+    held_out = [markov_sentence(seed, 400, V=60) for seed in range(100, 110)]
+    packed = fitted.quantized().with_language_model(texts, held_out=held_out)
+    whole = fitted.with_language_model(texts, held_out=held_out)
+    unigram = packed.language.facts["parts"]["unigram"]
+    reached = [float(each.perplexity(held_out)) for each in (packed, whole)]
+    assert reached[0] < 1.1 * reached[1]
+    assert reached[0] < 0.8 * unigram
+    assert packed.next_word("aaa").probabilities.sum() == pytest.approx(1)
+    packed.save(tmp_path / "packed")
+    again = textlds.load(tmp_path / "packed")
+    assert again.predicts
+    np.testing.assert_allclose(
+        again.next_word("aaa aab").probabilities, packed.next_word("aaa aab").probabilities, rtol=1e-5
+    )
+    for refused in ({"counts": counts_of(texts)}, {"link": "clipped"}):
+        with pytest.raises(ArgumentError, match="log-linear readout only"):
+            packed.with_language_model(texts, **refused)
 
 
 @pytest.mark.parametrize(

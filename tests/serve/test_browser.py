@@ -357,6 +357,22 @@ def test_javascript_equals_python_for_other_settings(
         compared(page, folder, [*PARAGRAPHS, "\n\n".join(PARAGRAPHS), *sentences[:40]])
 
 
+def test_javascript_equals_python_for_a_model_that_was_packed_before(
+    page: Page, model: textlds.TextLDS, sentences: list[str], tmp_path: Path
+) -> None:
+    """Its vectors are shorter than its state, and one matrix makes the weights of words from their vectors."""
+    small = model.quantized("int8", dimensions=8).with_language_model(sentences, tokens=20_000, threads=1)
+    write_page(Service(small, "small", samples=sentences[:50]), tmp_path / "page")
+    with handed_out(tmp_path / "page") as address:
+        page.open(address)
+        compared(page, tmp_path / "page", [*PARAGRAPHS, *sentences[:100]])
+        page.open(at(address, "reading", text=TEXT, token=1))
+        page.wait("return document.querySelector('.panel h2')?.textContent === 'file'")
+        assert "NaN" not in page.run("return document.body.innerText")
+        page.open(at(address, "transitions", pair=0))
+        assert page.texts(".pairing .source")
+
+
 def test_javascript_explains_as_python_does(page: Page, static_folder: Path, static_address: str) -> None:
     page.open(static_address)
     reader = packed_reader(static_folder)
@@ -374,6 +390,8 @@ def test_javascript_explains_as_python_does(page: Page, static_folder: Path, sta
     for name, part in expected["parts"].items():
         assert token["parts"][name]["share"] == pytest.approx(part["share"], abs=1e-4)
     other = reader.use(TEXT, "value")
+    for name, words in expected["moves"].items():
+        assert [word for word, _ in token["moves"][name]] == [word for word, _ in words]
     for mine, pull in zip(use["pulls"], other["pulls"], strict=True):
         assert mine["shift"] == pytest.approx(pull["shift"], abs=1e-4)
         assert mine["share"] == pytest.approx(pull["share"], abs=1e-4)

@@ -68,7 +68,7 @@ def test_a_model_without_a_language_model(model_folder: Path, sentences: list[st
     assert np.abs(found.bits(found.encoder.encode(text)) - expected.bits).max() < 0.2
 
 
-def test_a_model_that_was_packed_before(model: textlds.TextLDS, tmp_path: Path) -> None:
+def test_a_model_that_was_packed_before(model: textlds.TextLDS, sentences: list[str], tmp_path: Path) -> None:
     small = model.quantized("int8", dimensions=8)
     reader = model_reader(small)
     text = "The file is opened for reading an unknownest value."
@@ -76,12 +76,24 @@ def test_a_model_that_was_packed_before(model: textlds.TextLDS, tmp_path: Path) 
     np.testing.assert_allclose(white / np.linalg.norm(white, axis=1, keepdims=True), small(text).vectors, atol=1e-4)
     assert "bits" not in reader.read(text)["tokens"][0]
     assert "expected" not in reader.token(text, 1)
-    write_page(Service(small, "small"), tmp_path / "page")
+    write_page(Service(small, "small", samples=sentences[:100]), tmp_path / "page")
     again = packed_reader(tmp_path / "page")
     assert again.language is None
     found = again.states(text).smooth @ again.whitener
     cosines = np.einsum("ij,ij->i", found, white) / np.linalg.norm(found, axis=1) / np.linalg.norm(white, axis=1)
     assert cosines.min() > 0.999
+    facts = json.loads((tmp_path / "page" / "model.json").read_text())
+    assert [pair["source"] for pair in facts["transitions"][:3]] == [pair.source for pair in model.dynamics(3)]
+    assert facts["transitions"][0]["examples"]
+    assert len(facts["learning"]["eigenvalues"]["F"]) == model.state_size
+
+
+def test_a_packed_model_with_probabilities(model: textlds.TextLDS, sentences: list[str], tmp_path: Path) -> None:
+    small = model.quantized("int8", dimensions=8).with_language_model(sentences, tokens=20_000, threads=1)
+    write_page(Service(small, "small"), tmp_path / "page")
+    again = packed_reader(tmp_path / "page")
+    for text, expected in zip(sentences[:50], small.surprisal(sentences[:50]), strict=True):
+        np.testing.assert_allclose(again.bits(again.encoder.encode(text)), expected.bits, atol=0.02)
 
 
 def test_what_cannot_be_packed(model: textlds.TextLDS, sentences: list[str], tmp_path: Path, page: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -21,7 +21,7 @@ from textlds.language.mixture import Mixture, fit_mixture
 from textlds.language.ngrams import kneser_ney
 from textlds.language.predictor import corpus_counts, make_predictor
 from textlds.language.reading import sample
-from textlds.language.readout import fit_readout
+from textlds.language.readout import Readout, fit_readout
 from textlds.linalg.threads import one_blas_thread
 from textlds.linalg.types import Matrix, Vector
 from textlds.progress import Progress
@@ -60,8 +60,12 @@ def calibrate(
     limit: int,
     threads: int,
     progress: Progress,
+    rounded: Callable[[Readout, Vector], Readout] | None = None,
 ) -> LanguageModel:
-    """Make a language model of a fitted one. See :meth:`textlds.TextLDS.with_language_model` for the arguments."""
+    """Make a language model of a fitted one. See :meth:`textlds.TextLDS.with_language_model` for the arguments.
+
+    ``rounded`` makes of a readout and the unigram what will be stored of it; weights are chosen for that.
+    """
     _check(model, texts, held_out, counts, link, limit)
     (contexts, words), (held_contexts, held_words) = _samples(model, texts, held_out, limit, threads)
     if len(held_words) < _LEAST_HELD_OUT:
@@ -80,6 +84,7 @@ def calibrate(
             readout = fit_readout(
                 contexts, words, model.engine, classes, unigram, threads=threads, progress=progress
             )  # fmt: skip
+            readout = readout if rounded is None else rounded(readout, unigram)
         lags = [lag for lag in LAGS if counts is not None and lag <= counts.max_lag]
         bigrams = tuple(kneser_ney(counts.lags[lag - 1], lag - 1, unigram) for lag in lags if counts is not None)
     even = Mixture(np.empty(0), np.full((1, 2 + len(bigrams)), 1 / (2 + len(bigrams))))

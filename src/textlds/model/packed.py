@@ -5,33 +5,46 @@
     vocabulary.json      the words that were kept
     history.json         of the model it was packed from
 
-A packed model embeds, streams and finds similar words as any model does, with ``weighting="equal"``. It has no
-parameters: for likelihoods, the language model and the paper's recipe, load the model it was packed from.
+A packed model embeds, streams and finds similar words as any model does, with ``weighting="equal"``, and knows the
+transitions of the model it was packed from. :meth:`PackedModel.with_language_model` gives it probabilities of words in
+few bytes. It has no parameters: for likelihoods and the paper's recipe, load the model it was packed from.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from textlds._version import __version__
-from textlds.corpus.encoding import Encoder
+from textlds.corpus.encoding import Encoder, Text
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.tokens.tokenizer import CustomTokenizer
 from textlds.corpus.vocabulary import Vocabulary
+from textlds.counts.lagcounts import LagCounts
 from textlds.errors import ArgumentError, FormatError
 from textlds.inference.engine import Engine
+from textlds.language.calibrating import Fitted, calibrate
+from textlds.language.compact import CompactReadout
+from textlds.language.language import LanguageModel, Link
+from textlds.language.predictor import Predictor, corpus_counts, make_predictor
+from textlds.language.readout import Readout
 from textlds.lds.params import LDSParams
 from textlds.learn.history import History
 from textlds.lexicon.spelling import fit_spelling
 from textlds.linalg.quantized import PRECISIONS, Precision, RowTable
+from textlds.linalg.threads import check_threads
 from textlds.linalg.types import Array, Vector
+from textlds.model.directions import WORDS, Directions, transition_directions
+from textlds.model.exploring import Transition
+from textlds.model.packed_parts import PackedLanguage, stored_parts, take_parts
 from textlds.model.textlds import TextLDS
+from textlds.progress import ProgressOption, resolve
 from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.folders import new_folder, read_config, read_json, write_config, write_json
 from textlds.vectors.recipes import RECIPES, Recipe, Weighting, own_recipes
@@ -44,6 +57,7 @@ _ABSENT = (
     "a packed model holds what vectors with equal weighting need, and no parameters. Load the model it was packed from "
     "for this."
 )
+_SILENT = "this packed model gives no probabilities of words. Calibrate it with textlds calibrate."
 
 
 class PackedSpaces:
@@ -80,6 +94,8 @@ class PackedModel(TextLDS):
         history: Of the model it was packed from.
         tokenizer: As for :meth:`TextLDS.load`.
         recipes: The model's own.
+        directions: The transitions of the model it was packed from; None for one that was packed without them.
+        language: For probabilities of words, or None.
     """
 
     def __init__(
@@ -92,10 +108,13 @@ class PackedModel(TextLDS):
         history: History | None = None,
         tokenizer: CustomTokenizer | None = None,
         recipes: Mapping[str, Recipe] | None = None,
+        directions: Directions | None = None,
+        language: PackedLanguage | None = None,
     ) -> None:
         self.tables, self.vocabulary, self.frequencies, self.facts = tables, vocabulary, frequencies, dict(facts)
         self.history = history or History()
-        self.lexicon = self.language = None
+        self.lexicon = None
+        self.directions, self.stored_language = directions, language
         self.encoder = Encoder(vocabulary, tokenizer=tokenizer)
         self.spaces = PackedSpaces(tables, vocabulary, frequencies)  # type: ignore[assignment]  # offers what is used of the other
         self._own_recipes = dict(recipes or {})
@@ -115,6 +134,89 @@ class PackedModel(TextLDS):
         """A packed model has none."""
         raise ArgumentError(_ABSENT[0].upper() + _ABSENT[1:])
 
+    @cached_property
+    def language(self) -> LanguageModel | None:  # type: ignore[override]  # made when it is first needed
+        """The calibrated language model, or None."""
+        stored = self.stored_language
+        if stored is None:
+            return None
+        counts = corpus_counts(self.frequencies, self.history.settings)[0]
+        return LanguageModel(counts, stored.mixture, stored.readout.readout(self.word_features), (), stored.facts)
+
+    @cached_property
+    def word_features(self) -> Array:
+        """How each word is used and what it is about, (V, d) or (V, 2d): what the readout's weights follow from."""
+        meaning = self.tables.meaning
+        parts = [self.tables.words.all(), *([] if meaning is None else [meaning.all()])]
+        return np.hstack(parts)
+
+    @property
+    def predicts(self) -> bool:
+        """Whether the model was calibrated."""
+        return self.stored_language is not None
+
+    def language_filter(self) -> tuple[Engine, Predictor]:
+        """Return the filter whose states say what comes next, and what makes probabilities of them."""
+        if self.stored_language is None:
+            raise ArgumentError(_SILENT[0].upper() + _SILENT[1:])
+        engine = self._filter
+        if self._predictor is None:
+            self._predictor = make_predictor(
+                self.language, engine, engine.gains, self.frequencies, self.history.settings
+            )
+        return engine, self._predictor
+
+    @cached_property
+    def _filter(self) -> Engine:
+        space = self.spaces.space("float32", "equal")
+        return Engine(space.system, space.all_gains, np.float32)
+
+    def with_language_model(
+        self,
+        texts: Iterable[Text],
+        *,
+        held_out: Iterable[Text] | None = None,
+        counts: LagCounts | None = None,
+        link: Link = "log-linear",
+        tokens: int = 1_000_000,
+        threads: int | None = None,
+        progress: ProgressOption = False,
+    ) -> Self:
+        """Return the same model with a readout in few bytes; see :meth:`TextLDS.with_language_model`.
+
+        ``counts`` and ``link="clipped"`` are refused: a packed model has no room for bigrams and no parameters.
+        """
+        if counts is not None or link != "log-linear":
+            raise ArgumentError(
+                "a packed model takes a log-linear readout only, without bigrams of counts. Leave counts and link out, "
+                "or calibrate the model it was packed from."
+            )
+        engine, words = self._filter, self.word_features
+        kept: list[CompactReadout] = []
+
+        def rounded(readout: Readout, unigram: Vector) -> Readout:
+            kept.append(CompactReadout.of(readout, words, unigram))
+            return kept[-1].readout(words)
+
+        fitted = Fitted(engine, self.encoder, engine.gains, self.frequencies, self.history.settings)
+        language = calibrate(
+            fitted, texts, held_out, None, link=link, limit=tokens, threads=check_threads(threads),
+            progress=resolve(progress), rounded=rounded,
+        )  # fmt: skip
+        return self._with(language=PackedLanguage(kept[-1], language.mixture, language.facts))
+
+    def dynamics(self, n: int = 6, *, words: int = 9, min_count: int | None = None) -> list[Transition]:
+        """Return the n strongest transitions that were packed; see :meth:`TextLDS.dynamics`."""
+        if self.directions is None or n > len(self.directions.pairs) or words > WORDS or min_count is not None:
+            held = 0 if self.directions is None else len(self.directions.pairs)
+            raise ArgumentError(
+                f"this packed model holds {held} transitions of {WORDS} words, chosen when it was packed. Load the "
+                f"model it was packed from for others."
+            )
+        if n < 1 or words < 1:
+            raise ArgumentError(f"n={n} and words={words} must be at least 1.")
+        return [Transition(p.strength, p.source[:words], p.target[:words]) for p in self.directions.pairs[:n]]
+
     def quantized(
         self,
         precision: Precision = "int8",
@@ -132,6 +234,8 @@ class PackedModel(TextLDS):
         for name in _TABLES:
             table: RowTable | None = getattr(self.tables, name)
             arrays |= {} if table is None else table.arrays(name)
+        more, facts = stored_parts(self.directions, self.stored_language)
+        arrays |= more
         recipes = {name: str(recipe) for name, recipe in self._own_recipes.items()}
         with new_folder(path, force=force) as folder:
             write_arrays(folder / ARRAYS, arrays)
@@ -144,13 +248,16 @@ class PackedModel(TextLDS):
                 "noise": "none",
                 "lexicon": self.tables.spelling is not None,
                 "text": self.vocabulary.settings.to_json(),
-                "packed": self.facts,
+                "packed": self.facts | facts,
                 **({"recipes": recipes} if recipes else {}),
             }
             write_config(folder, kind="model", content=content)
 
     def _with(self, **changes: Any) -> Self:
-        options = {"history": self.history, "tokenizer": self.encoder.tokenizer, "recipes": self._own_recipes}
+        options = {
+            "history": self.history, "tokenizer": self.encoder.tokenizer, "recipes": self._own_recipes,
+            "directions": self.directions, "language": self.stored_language,
+        }  # fmt: skip
         return type(self)(self.tables, self.vocabulary, self.frequencies, self.facts, **{**options, **changes})
 
 
@@ -196,6 +303,7 @@ def pack(
         tables, Vocabulary(words, n_types, model.vocabulary.settings), frequencies, facts,
         history=model.history, tokenizer=model.encoder.tokenizer,
         recipes={name: recipe for name, recipe in model.recipes.items() if RECIPES.get(name) != recipe},
+        directions=transition_directions(model),
     )  # fmt: skip
 
 
@@ -233,7 +341,9 @@ def read_packed(
         raise
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise FormatError(f"{folder / 'config.json'} is not that of a packed model: {error}") from error
-    arrays = read_arrays(folder / ARRAYS)
+    arrays = dict(read_arrays(folder / ARRAYS))
+    width = d * (1 + ("meaning" in arrays))
+    directions, language = take_parts(arrays, facts, size=len(vocabulary), width=width, state_size=h)
     _check(folder / ARRAYS, arrays, precision, lexicon, (len(vocabulary), d, h))
     tables = {name: RowTable(arrays[name], arrays.get(f"{name}.scale")) if name in arrays else None for name in _TABLES}
     own = (*SMALL, *(CARRY if lexicon else ()), CONTEXTS)
@@ -242,6 +352,7 @@ def read_packed(
         StoredTables(small, **tables),  # type: ignore[arg-type]  # words are always there: _check
         vocabulary, np.array(arrays["frequencies"], np.float64), facts,
         history=History.from_json(read_json(folder / HISTORY)), tokenizer=tokenizer, recipes=recipes,
+        directions=directions, language=language,
     )  # fmt: skip
 
 

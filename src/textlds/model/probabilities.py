@@ -76,8 +76,8 @@ class Probabilities:
         Args:
             context: A string or a list of tokens; it is not taken to be over, unless it ends with a newline.
         """
-        engine = self.spaces.engine("float32")
-        (probabilities,) = self._language(engine).all(next_context(engine, self.encoder, context))
+        engine, predictor = self.language_filter()
+        (probabilities,) = predictor.all(next_context(engine, self.encoder, context))
         return NextWord(self.vocabulary, probabilities)
 
     def surprisal(self, texts: Iterable[Text], *, threads: int | None = None) -> LazyResults[TokenSurprisals]:
@@ -88,8 +88,8 @@ class Probabilities:
             threads: How many; all cores by default.
         """
         check_texts(texts)
-        engine = self.spaces.engine("float32")
-        found = surprisals(self._language(engine), engine, self.encoder, texts, threads=check_threads(threads))
+        engine, predictor = self.language_filter()
+        found = surprisals(predictor, engine, self.encoder, texts, threads=check_threads(threads))
         return LazyResults(found, "next(model.surprisal([text]))")
 
     def perplexity(self, texts: Iterable[Text], *, threads: int | None = None) -> Perplexity:
@@ -133,8 +133,15 @@ class Probabilities:
         )  # fmt: skip
         return self._with(language=language)
 
-    def _language(self, engine: Engine) -> Predictor:
+    @property
+    def predicts(self) -> bool:
+        """Whether the model gives probabilities of words; a packed one may not."""
+        return True
+
+    def language_filter(self) -> tuple[Engine, Predictor]:
+        """Return the filter whose states say what comes next, and what makes probabilities of them."""
+        engine = self.spaces.engine("float32")
         if self._predictor is None:
             C, settings = self.params.C, self.history.settings
             self._predictor = make_predictor(self.language, engine, C, self.frequencies, settings)
-        return self._predictor
+        return engine, self._predictor

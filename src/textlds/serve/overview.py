@@ -3,58 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from textlds.lds.steady import steady_state
-from textlds.linalg.psd import sqrt_and_inverse
 from textlds.linalg.types import Matrix
+from textlds.model.directions import Directions
 from textlds.model.packed import PackedModel
 from textlds.model.textlds import TextLDS
 from textlds.serve.reading import Reader, gaps
 
-TRANSITIONS, WORDS = 20, 9
 EXAMPLES = 5  # sentences per transition
 _TEXTS = 2000  # that are looked at for examples
 _LONGEST = 400  # characters of a text shown as an example
 
 
-@dataclass(frozen=True, eq=False)
-class Transitions:
-    """The strongest singular vector pairs of A, (u, σ, v).
-
-    Attributes:
-        pairs: With ``strength``, and the words of ``source`` and ``target``.
-        source: What a state says of v: x · source[i], (n, h), x in the coordinates of inference.
-        target: What it says of u.
-    """
-
-    pairs: list[dict[str, Any]]
-    source: Matrix
-    target: Matrix
-
-
-def transitions(model: TextLDS, reader: Reader, n: int = TRANSITIONS) -> Transitions:
-    """Return the strongest transitions of a model."""
-    found = model.dynamics(n, words=WORDS)
-    params = model.params.normalised()
-    U, _, Vt = np.linalg.svd(params.A)
-    # x_Q = Q^-½ x and x_canonical = T x, so that v · x_Q = v Q^-½ T⁻¹ · x_canonical
-    carry = sqrt_and_inverse(model.params.Q)[1] @ np.linalg.inv(reader.engine.system.T)
-    source, target = Vt[: len(found)] @ carry, U.T[: len(found)] @ carry
-    for i, pair in enumerate(found):  # the sign is the one under which the words shown stand out
-        rows = [model.vocabulary.id(word) for word in pair.source]
-        after = [model.vocabulary.id(word) for word in pair.target]
-        gains = reader.engine.gains
-        if (gains[rows] @ source[i]).sum() + (gains[after] @ target[i]).sum() < 0:
-            source[i], target[i] = -source[i], -target[i]
-    pairs = [{"strength": pair.strength, "source": pair.source, "target": pair.target} for pair in found]
-    return Transitions(pairs, source, target)
-
-
-def passages(reader: Reader, found: Transitions, texts: Iterable[str]) -> list[list[dict[str, Any]]]:
+def passages(reader: Reader, found: Directions, texts: Iterable[str]) -> list[list[dict[str, Any]]]:
     """Return, for each transition, the texts with the strongest passage through it.
 
     A passage is a pair of neighbouring tokens with (x̄_t · source)(x̄_{t+1} · target) large, both positive.
@@ -78,7 +43,7 @@ def passages(reader: Reader, found: Transitions, texts: Iterable[str]) -> list[l
     return shown
 
 
-def passing(found: Transitions, smooth: Matrix) -> Matrix:
+def passing(found: Directions, smooth: Matrix) -> Matrix:
     """Return how much each pair of neighbouring tokens goes through each transition, (n − 1, transitions)."""
     before, after = smooth[:-1] @ found.source.T, smooth[1:] @ found.target.T
     scores: Matrix = np.maximum(before, 0) * np.maximum(after, 0)
@@ -99,8 +64,22 @@ def learning(model: TextLDS) -> dict[str, Any]:
         "log_likelihood": history.log_likelihood,
         "seconds": history.seconds,
         "settings": {name: value for name, value in history.settings.items() if _is_plain(value)},
-        **({"singular_values": {}, "eigenvalues": {}} if isinstance(model, PackedModel) else _spectra(model)),
+        **(_packed_spectra(model) if isinstance(model, PackedModel) else _spectra(model)),
     }
+
+
+def _packed_spectra(model: PackedModel) -> dict[str, Any]:
+    """Return what does not depend on coordinates: eigenvalues; and the singular values of F where Σ_filt = I."""
+    A = model.tables.small["A"].astype(np.float64)
+    F = model.tables.small["shrink"].astype(np.float64)[:, None] * A
+    return {
+        "singular_values": {"F": np.linalg.svd(F, compute_uv=False).tolist()},
+        "eigenvalues": {"A": _points(A), "F": _points(F)},
+    }
+
+
+def _points(matrix: Matrix) -> list[list[float]]:
+    return [[value.real, value.imag] for value in np.linalg.eigvals(matrix).astype(complex).tolist()]
 
 
 def _spectra(model: TextLDS) -> dict[str, Any]:
@@ -112,10 +91,7 @@ def _spectra(model: TextLDS) -> dict[str, Any]:
             name: np.linalg.svd(matrix, compute_uv=False).tolist()
             for name, matrix in (("A", params.A), ("F", steady.F), ("J", steady.J))
         },
-        "eigenvalues": {
-            name: [[value.real, value.imag] for value in np.linalg.eigvals(matrix).astype(complex).tolist()]
-            for name, matrix in (("A", params.A), ("F", steady.F))
-        },
+        "eigenvalues": {"A": _points(params.A), "F": _points(steady.F)},
     }
 
 

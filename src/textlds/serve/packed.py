@@ -34,6 +34,7 @@ from textlds.lexicon.meaning import HALF, Meaning
 from textlds.lexicon.unknown import Speller
 from textlds.linalg.quantized import RowTable, quantized
 from textlds.linalg.types import Array, Matrix, Vector
+from textlds.model.packed import PackedModel
 from textlds.model.textlds import TextLDS
 from textlds.serve.reading import LanguageReader, Reader
 from textlds.storage.arrays import read_arrays, write_arrays
@@ -101,10 +102,11 @@ def pack_model(model: TextLDS, reader: Reader, *, vocab_size: int | None = None)
         arrays |= _table("meaning.spelling", reader.meaning.spelling)
         frequencies = _folded(model.frequencies, vocabulary, rows)
         arrays["frequencies"] = frequencies.astype(np.float32)
-    shared = reader.language is not None and reader.language.engine.system is reader.engine.system
+    shared = reader.language is not None and same_filter(reader.language.engine, reader.engine)
     if reader.language is not None:
         engine = reader.language.engine
-        arrays |= ({} if shared else _system("language", engine, rows)) | _language(model, engine, rows)
+        own = {} if shared else _system("language", engine, rows)
+        arrays |= own | (_compact(model) if isinstance(model, PackedModel) else _language(model, engine, rows))
     facts = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -122,6 +124,12 @@ def pack_model(model: TextLDS, reader: Reader, *, vocab_size: int | None = None)
         "half": HALF,
     }
     return Packed(arrays, facts)
+
+
+def same_filter(one: Engine, other: Engine) -> bool:
+    """Tell whether two filters give the same states of known words."""
+    tables = ((one.A, other.A), (one.shrink, other.shrink), (one.gains, other.gains))
+    return all(a.shape == b.shape and np.allclose(a, b, atol=1e-5) for a, b in tables)
 
 
 def _table(name: str, table: Array) -> Arrays:
@@ -164,6 +172,24 @@ def _language(model: TextLDS, engine: Engine, rows: NDArray[np.int64]) -> Arrays
     }
 
 
+def _compact(model: PackedModel) -> Arrays:
+    """Return what a packed model stores of its language model."""
+    stored, language = model.stored_language, model.language
+    assert stored is not None
+    assert language is not None
+    readout = stored.readout
+    return {
+        "counts": language.counts.astype(np.float32),
+        "mixture.edges": stored.mixture.edges.astype(np.float32),
+        "mixture.weights": stored.mixture.weights.astype(np.float32),
+        "readout.classes": readout.classes.astype(np.int32),
+        "readout.class_weights": readout.class_weights.all(),
+        "readout.class_bias": readout.class_bias,
+        "readout.word_bias": readout.word_bias.astype(np.float32),
+        **readout.carry.arrays("readout.carry"),
+    }
+
+
 def _folded(counts: Vector, vocabulary: Vocabulary, rows: NDArray[np.int64]) -> Vector:
     """Return the occurrences of the rows that are kept; those of other words go to their classes."""
     n = len(rows) - (len(vocabulary) - vocabulary.n_types)
@@ -193,7 +219,7 @@ def packed_reader(folder: Path) -> Reader:
     language = None
     if facts["language"] is not None:
         own = engine if facts["language"] == "context" else _engine(arrays, "language", None)
-        language = LanguageReader(own, _predictor(arrays, own))
+        language = LanguageReader(own, _predictor(arrays, own, vectors))
     meaning = None
     if "meaning" in arrays:
         known = Meaning(
@@ -218,14 +244,19 @@ def _engine(arrays: Mapping[str, NDArray[Any]], name: str, gains: Matrix | None)
     return Engine(system, _dequantized(arrays, f"{name}.gains") if gains is None else gains, np.float32)
 
 
-def _predictor(arrays: Mapping[str, NDArray[Any]], engine: Engine) -> Predictor:
+def _predictor(arrays: Mapping[str, NDArray[Any]], engine: Engine, vectors: Array) -> Predictor:
     counts = arrays["counts"].astype(np.float64)
     unigram = smoothed_unigram(counts)
     parts: list[Part] = [Unigram(unigram)]
     if "readout.classes" in arrays:
+        if "readout.carry" in arrays:
+            both = [vectors, *([_dequantized(arrays, "meaning")] if "meaning" in arrays else [])]
+            weights = np.hstack(both) @ _dequantized(arrays, "readout.carry")
+        else:
+            weights = _dequantized(arrays, "readout.word_weights")
         fields: Sequence[Any] = (
             arrays["readout.classes"], arrays["readout.class_weights"], arrays["readout.class_bias"],
-            _dequantized(arrays, "readout.word_weights"), arrays["readout.word_bias"],
+            weights, arrays["readout.word_bias"],
         )  # fmt: skip
         parts.append(BoundReadout(Readout(*fields), engine))
     else:

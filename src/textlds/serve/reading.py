@@ -168,9 +168,11 @@ class Reader:
             "word": states.gains[token],
             "right": states.smooth[token] - states.filt[token],
         }
+        means = {"pred": states.pred, "filt": states.filt, "smooth": states.smooth}
         return {
             "word": word,
             "known": own < self.encoder.vocabulary.n_types,
+            "moves": {name: self.near(x[token] @ self.whitener, 5, without=word) for name, x in means.items()},
             "here": self.here(states, token, n),
             "alone": self.alone(word, n),
             **({} if self.language is None else self._expected(states.text, token, own, n)),

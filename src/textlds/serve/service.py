@@ -17,14 +17,14 @@ from textlds.api import load
 from textlds.corpus.encoding import Text
 from textlds.errors import ArgumentError, CorpusNotFoundError
 from textlds.inference.engine import Engine
-from textlds.language.predictor import make_predictor
 from textlds.linalg.types import Array
+from textlds.model.directions import Directions, transition_directions
 from textlds.model.exploring import common_rows
 from textlds.model.packed import PackedModel
 from textlds.model.textlds import TextLDS
 from textlds.search.index import OccurrenceIndex
 from textlds.serve.layout import MOST, kept_map, word_map
-from textlds.serve.overview import Transitions, learning, passages, passing, transitions
+from textlds.serve.overview import learning, passages, passing
 from textlds.serve.reading import LanguageReader, Reader, spans
 from textlds.serve.requests import RequestError, too_large
 from textlds.tagging.tagger import Tagger
@@ -212,7 +212,7 @@ class Service:
             "state_size": model.state_size,
             "vocabulary_size": model.vocabulary.n_types,
             "trained_tokens": model.history.settings.get("tokens"),
-            "language_model": not isinstance(model, PackedModel),
+            "language_model": model.predicts,
             "tagger": self.tagger is not None,
             "index": None if self.index is None else {"occurrences": len(self.index), "words": len(self.index.words)},
         }
@@ -236,22 +236,23 @@ class Service:
         return result
 
     @cached_property
-    def found_transitions(self) -> Transitions:
-        """The strongest transitions of the state."""
-        return transitions(self.model, self.reader)
+    def found_transitions(self) -> Directions | None:
+        """The strongest transitions of the state; None for a packed model that was made without them."""
+        return self.model.directions if isinstance(self.model, PackedModel) else transition_directions(self.model)
 
     @cached_property
     def _passages(self) -> list[list[dict[str, Any]]]:
-        return passages(self.reader, self.found_transitions, self.samples)
+        found = self.found_transitions
+        return [] if found is None else passages(self.reader, found, self.samples)
 
     def transitions(self, text: str) -> list[dict[str, Any]]:
         """Return the strongest transitions, with examples, and where a text goes through them."""
-        if isinstance(self.model, PackedModel):
-            return []
         found = self.found_transitions
+        if found is None:
+            return []
         own = passing(found, self.reader.states(text).smooth) if text else np.zeros((0, len(found.pairs)))
         return [
-            {**pair, "examples": examples, "own": strongest(scores)}
+            {**dataclasses.asdict(pair), "examples": examples, "own": strongest(scores)}
             for pair, examples, scores in zip(found.pairs, self._passages, own.T, strict=True)
         ]
 
@@ -280,12 +281,7 @@ def strongest(scores: Array, n: int = 5) -> list[dict[str, float]]:
 def model_reader(model: TextLDS) -> Reader:
     """Return what reads texts for the page, of a model."""
     space = model.spaces.space("float32", model.recipe("context").weighting)
-    language = None
-    if not isinstance(model, PackedModel):
-        engine = model.spaces.engine("float32")
-        settings = model.history.settings
-        predictor = make_predictor(model.language, engine, model.params.C, model.frequencies, settings)
-        language = LanguageReader(engine, predictor)
+    language = LanguageReader(*model.language_filter()) if model.predicts else None
     common = np.zeros(model.vocabulary.n_types, np.bool_)
     common[common_rows(model.words.counts, model.vocabulary, None, usual=_USUAL)] = True
     return Reader(

@@ -37,10 +37,10 @@ def write_page(
         "map.group": np.array(drawn["group"], np.uint8)[:shown],
     }
     pairs = service.transitions("")
-    if pairs:
-        found = service.found_transitions
-        arrays["transitions.source"] = found.source.astype(np.float32)
-        arrays["transitions.target"] = found.target.astype(np.float32)
+    found = service.found_transitions
+    if found is not None:
+        arrays["transitions.source"] = found.source
+        arrays["transitions.target"] = found.target
     facts: dict[str, Any] = packed.facts | {
         "about": {**service.about(), "vocabulary_size": n, "tags": False, "search": False},
         "learning": service.learning,

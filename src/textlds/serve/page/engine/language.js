@@ -17,7 +17,7 @@ export class Predictor {
       this.classes = arrays["readout.classes"].data;
       this.classWeights = arrays["readout.class_weights"].data;
       this.classBias = arrays["readout.class_bias"].data;
-      this.sortWords(new Table(arrays, "readout.word_weights"), arrays["readout.word_bias"].data);
+      this.sortWords(arrays);
     } else {
       this.output = new Table(arrays, "output");
     }
@@ -58,23 +58,22 @@ export class Predictor {
     return x;
   }
 
-  /** Lay the words of a class side by side: the inner softmax then reads one stretch of memory. */
-  sortWords(weights, bias) {
-    const { width } = weights;
+  /** Lay the words of a class side by side: the inner softmax then reads one stretch of memory. A readout has a row of
+      weights per word, or one matrix (carry) that makes them of the vectors of words: there the rows are the vectors. */
+  sortWords(arrays) {
     const order = [...this.classes.keys()].sort((a, b) => this.classes[a] - this.classes[b] || a - b);
     this.order = Int32Array.from(order);
     this.slot = new Int32Array(order.length);
     this.begin = new Int32Array(this.classBias.length + 1);
-    this.wordWeights = new Int8Array(weights.data.length);
-    this.wordScale = new Float32Array(order.length);
     this.wordBias = new Float32Array(order.length);
     order.forEach((word, slot) => {
       this.slot[word] = slot;
       this.begin[this.classes[word] + 1] = slot + 1;
-      this.wordWeights.set(weights.data.subarray(word * width, (word + 1) * width), slot * width);
-      this.wordScale[slot] = weights.scale[word];
-      this.wordBias[slot] = bias[word];
+      this.wordBias[slot] = arrays["readout.word_bias"].data[word];
     });
+    this.carry = arrays["readout.carry"] ? new Table(arrays, "readout.carry") : null;
+    const names = this.carry ? ["vectors", ...(arrays.meaning ? ["meaning"] : [])] : ["readout.word_weights"];
+    this.parts = names.map((name) => sorted(new Table(arrays, name), order));
   }
 
   classProbabilities(x) {
@@ -84,14 +83,24 @@ export class Predictor {
     return softmax(logits);
   }
 
+  /** What the rows of words are multiplied with: x itself, or carry x, in a piece for each table of rows. */
+  asked(x) {
+    if (!this.carry) return [x];
+    const z = new Float32Array(this.carry.rows);
+    smallProducts(this.carry.data, 0, x, z);
+    for (let k = 0; k < z.length; k++) z[k] *= this.carry.scale[k];
+    let from = 0;
+    return this.parts.map(({ width }) => z.subarray(from, from += width));
+  }
+
   /** The softmax within a class. */
-  within(x, c) {
-    const first = this.begin[c];
-    const logits = new Float32Array(this.begin[c + 1] - first);
-    smallProducts(this.wordWeights, first, x, logits);
-    for (let k = 0; k < logits.length; k++) {
-      logits[k] = this.wordBias[first + k] + this.wordScale[first + k] * logits[k];
-    }
+  within(asked, c) {
+    const first = this.begin[c], n = this.begin[c + 1] - first;
+    const logits = this.wordBias.slice(first, first + n), products = new Float32Array(n);
+    this.parts.forEach(({ rows, scale }, p) => {
+      smallProducts(rows, first, asked[p], products);
+      for (let k = 0; k < n; k++) logits[k] += scale[first + k] * products[k];
+    });
     return softmax(logits);
   }
 
@@ -99,15 +108,15 @@ export class Predictor {
     const x = this.features(context);
     const c = this.classes[word];
     const part = this.classProbabilities(x)[c];
-    return this.begin[c + 1] - this.begin[c] > 1 ? part * this.within(x, c)[this.slot[word] - this.begin[c]] : part;
+    return this.begin[c + 1] - this.begin[c] > 1 ? part * this.within(this.asked(x), c)[this.slot[word] - this.begin[c]] : part;
   }
 
   readoutAll(context) {
     const x = this.features(context);
-    const parts = this.classProbabilities(x);
+    const parts = this.classProbabilities(x), asked = this.asked(x);
     const out = new Float64Array(this.classes.length);
     parts.forEach((part, c) => {
-      const inner = this.begin[c + 1] - this.begin[c] > 1 ? this.within(x, c) : [1];
+      const inner = this.begin[c + 1] - this.begin[c] > 1 ? this.within(asked, c) : [1];
       inner.forEach((p, k) => { out[this.order[this.begin[c] + k]] = part * p; });
     });
     return out;
@@ -129,6 +138,16 @@ export class Predictor {
     for (let i = 0; i < out.length; i++) out[i] /= total;
     return out;
   }
+}
+
+/** The rows of a table in another order. */
+function sorted({ data, scale, width }, order) {
+  const rows = new Int8Array(data.length), scales = new Float32Array(order.length);
+  order.forEach((word, slot) => {
+    rows.set(data.subarray(word * width, (word + 1) * width), slot * width);
+    scales[slot] = scale[word];
+  });
+  return { rows, scale: scales, width };
 }
 
 function smoothedUnigram(counts) {

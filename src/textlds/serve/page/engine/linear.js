@@ -15,6 +15,18 @@ export function norm(a) {
   return Math.sqrt(dot(a, 0, a, a.length));
 }
 
+/** Row i of a table of so many columns, without copying it. */
+export function row(table, i, width) {
+  return table.subarray(i * width, (i + 1) * width);
+}
+
+/** Write a vector at length one to out; one too short to have a direction becomes zero. */
+export function unit(vector, out, offset) {
+  const length = norm(vector);
+  for (let c = 0; c < vector.length; c++) out[offset + c] = length > 1e-5 ? vector[c] / length : 0;
+  return out;
+}
+
 /** Return the rows of the largest values, largest first; equal ones in the order of their rows. */
 export function topRows(values, count) {
   const top = [];

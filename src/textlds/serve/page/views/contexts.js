@@ -38,7 +38,7 @@ export default {
         markedList(use.here, both),
         h("h3", {}, "Pulled by"),
         h("table", {},
-          h("thead", {}, h("tr", {}, h("th", {}, "without it, moves"), h("th", {}, "word"), h("th", {}, "towards"))),
+          h("thead", {}, h("tr", {}, h("th", {}, "shift if left out"), h("th", {}, "word"), h("th", {}, "towards"))),
           h("tbody", {}, table.map((pull) => h("tr", {},
             h("td", { class: "bar", vars: { "--part": pull.shift / strongest } }, pull.shift.toFixed(3)),
             h("td", { dir: "auto" }, h("b", {}, pull.text)),
@@ -57,7 +57,7 @@ export default {
         for (const [field, value] of [[word, now.word], [fields.a, now.a], [fields.b, now.b]]) {
           if (document.activeElement !== field) field.value = value;
         }
-        if (!now.word) { show(answer, h("p", { class: "soft" }, "Which word?")); return; }
+        if (!now.word) { show(answer, h("p", { class: "soft" }, "Type a word that occurs in both contexts.")); return; }
         answer.setAttribute("aria-busy", "true");
         const both = Promise.all([backend.use(now.a, now.word), backend.use(now.b, now.word)]);
         await asked(both, ([one, two]) => {

@@ -1,24 +1,26 @@
 // 2. The state word by word: where a token is after the words before it, and where those after it move it.
 
-import { h, latest, s, show } from "../dom.js";
-import { walk } from "./reading.js";
+import { h, latest, running, s, show } from "../dom.js";
+import { mostTelling, walk } from "./reading.js";
 
 const EDGE = 48;
 
 export default {
   id: "filter",
   title: "Filter and smoother",
-  make(host, { backend, go, say }) {
+  make(host, { backend, go, guard, say }) {
     const strip = h("div", { class: "tokens", dir: "auto", role: "group", "aria-label": "The text, token by token" });
     const slider = h("input", { type: "range", min: 0, value: 0, step: 1, "aria-label": "Word of the text" });
     const play = h("button", { type: "button", class: "quiet" }, "Play");
     const picture = s("svg", { role: "img", class: "plane" });
-    const story = h("p", { class: "story", "aria-live": "polite" });
-    show(host, strip, h("div", { class: "slide" }, slider, play), h("figure", {}, picture,
-      h("figcaption", { class: "soft" },
-        h("span", { class: "key predicted" }, "expected before the word"),
-        h("span", { class: "key filtered" }, "after it (filter)"),
-        h("span", { class: "key smoothed" }, "after the whole text (smoother)"))), story);
+    const story = h("p", { class: "story", "aria-live": "polite" }), near = h("div", { class: "stages" });
+    show(host,
+      h("p", { class: "lead" }, "The model reads from left to right, and then back. Move along the text: the state before a word, after it, and once the rest of the text is known."),
+      strip, h("div", { class: "slide" }, slider, play),
+      h("div", { class: "columns" },
+        h("figure", {}, picture, h("figcaption", { class: "soft" }, "The plane in which this text moves most (two principal axes of its states). Grey words lie where a text of that word alone would be.")),
+        h("aside", { class: "panel", "aria-label": "The state at the chosen word" }, story, near)));
+    const details = latest();
     const asked = latest();
     let shown = {}, at = 0, timer;
 
@@ -79,14 +81,21 @@ export default {
         s("text", { transform: place(now[1]), dy: now[2][1] > now[1][1] ? 24 : -14, class: "here" }, path.tokens[at]));
     }
 
+    /** The words nearest to the state at each of three times. */
+    function stages({ moves }) {
+      const stage = (name, title, about) => h("section", {}, h("h3", { class: `key ${name.slice(0, 4)}` }, title, " ", h("span", { class: "soft" }, about)),
+        h("p", { dir: "auto" }, moves[name].map(([word]) => word).join(", ")));
+      show(near, at > 0 && stage("pred", "Expected", "before the word"), stage("filt", "Filter", "after the word"),
+        stage("smooth", "Smoother", "after the whole text"));
+    }
+
     function tell(path) {
       const apart = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1]);
       const word = path.tokens[at];
       const [back, ahead] = [apart(path.pred[at], path.filt[at]), apart(path.filt[at], path.smooth[at])];
       const last = at + 1 === path.tokens.length;
-      const message = last ? `“${word}” is the last word: nothing comes after it that could move it.`
-        : `In this plane “${word}” moves the state by ${back.toFixed(2)}, and the words after it by ${ahead.toFixed(2)} more.`;
-      show(story, message);
+      show(story, h("b", { dir: "auto" }, word), last ? " is the last word: nothing after it moves the state."
+        : ` moves the state by ${back.toFixed(2)} in this plane, the words after it by ${ahead.toFixed(2)} more.`);
       say(`${word}, ${at + 1} of ${path.tokens.length}`);
     }
 
@@ -94,20 +103,21 @@ export default {
       async update({ text, token }) {
         if (shown.text !== text) {
           stop();
-          await asked(backend.path(text), (path) => {
-            shown = { text, path };
+          await asked(Promise.all([backend.path(text), backend.read(text)]), ([path, read]) => {
+            shown = { text, path, first: mostTelling(read.tokens) };
             slider.max = Math.max(0, path.tokens.length - 1);
             slider.disabled = !path.tokens.length;
-            show(strip, path.tokens.flatMap((word, i) => [h("button", { type: "button", class: "token plain", onclick: () => choose(i) }, word), " "]));
+            show(strip, ...running(read.tokens, read.tail, (token, i) => h("button", { type: "button", class: "token plain", onclick: () => choose(i) }, token.text)).flat(Infinity));
           });
         }
         const n = shown.path?.tokens.length ?? 0;
         if (shown.text !== text || !n) {
           show(picture);
+          show(near);
           show(story, "Type a text under Reading first.");
           return;
         }
-        at = Math.max(0, Math.min(n - 1, Number(token) || 0));
+        at = Math.max(0, Math.min(n - 1, Number(token ?? shown.first) || 0));
         slider.value = at;
         slider.setAttribute("aria-valuetext", shown.path.tokens[at]);
         strip.querySelectorAll(".token").forEach((button, i) => {
@@ -117,6 +127,7 @@ export default {
         });
         draw();
         tell(shown.path);
+        await guard(details(backend.details(text, at), stages));
       },
     };
   },

@@ -4,6 +4,7 @@ import { cosine, count, h, later, latest, ranked, show } from "../dom.js";
 
 const ZOOM = { least: 0.8, most: 60 };
 const LABELS = 60; // at most, at a time
+const COMMON = 500; // the most frequent words tell little of a group
 
 export default {
   id: "map",
@@ -14,11 +15,12 @@ export default {
     const options = h("datalist", { id: "known-words" });
     const colours = h("select", { "aria-label": "Colours" }, h("option", { value: "group" }, "Colour by group"), h("option", { value: "rank" }, "Colour by frequency"));
     const tip = h("div", { class: "tip", hidden: true });
-    const side = h("aside", { class: "panel", "aria-live": "polite" }, h("p", { class: "soft" }, "Press a point, or find a word."));
+    const legend = h("p", { class: "legend soft" });
+    const side = h("aside", { class: "panel", "aria-live": "polite", "aria-label": "The chosen word" }, h("p", { class: "soft" }, "Press a point, or find a word."));
     const zoom = (factor) => h("button", { type: "button", class: "quiet", "aria-label": factor > 1 ? "Zoom in" : "Zoom out", onclick: () => zoomBy(factor) }, factor > 1 ? "+" : "−");
     show(host,
       h("div", { class: "tools" }, box, options, colours, zoom(1.6), zoom(1 / 1.6), h("button", { type: "button", class: "quiet", onclick: () => { Object.assign(camera, { x: 0, y: 0, zoom: 1 }); draw(); } }, "Reset")),
-      h("div", { class: "columns wide" }, h("div", { class: "mapping" }, canvas, tip), side));
+      h("div", { class: "columns wide" }, h("div", { class: "mapping" }, canvas, tip, legend), side));
     const camera = { x: 0, y: 0, zoom: 1 };
     const asked = latest();
     let data, grid, chosen = -1, near = [], loading;
@@ -27,10 +29,23 @@ export default {
       loading ??= backend.map().then((map) => {
         data = { ...map, rows: new Map(map.words.map((word, i) => [word, i])) };
         grid = makeGrid(data.at);
+        explain();
         say(`${count(data.words.length)} words on the map`);
         new ResizeObserver(draw).observe(canvas);
       });
       return loading;
+    }
+
+    /** What the colours mean: the most frequent words of each group, or ranks by frequency. */
+    function explain() {
+      const entry = (kind, k, text) => h("span", { class: "swatch", dir: "auto", vars: { "--colour": `var(--${kind}${k})` } }, text);
+      if (colours.value === "rank") {
+        show(legend, ["1–9", "10–99", "100–999", "1,000–9,999", "rarer"].map((text, k) => entry("rank", k, text)));
+        return;
+      }
+      const named = Array.from({ length: 12 }, () => []);
+      data.words.forEach((word, i) => { if (isTelling(word) && i >= COMMON && named[data.group[i] % 12].length < 3) named[data.group[i] % 12].push(word); });
+      show(legend, named.map((words, k) => words.length > 0 && entry("group", k, words.join(", "))));
     }
 
     const size = () => canvas.getBoundingClientRect();
@@ -130,7 +145,7 @@ export default {
       }
       let shown = 0;
       for (let i = 0; i < data.words.length && shown < LABELS; i++) {
-        if (data.words[i].length > 2 && i !== chosen && write(i, chosen >= 0 ? colour.soft : colour.ink, "12px system-ui, sans-serif")) shown++;
+        if (isTelling(data.words[i]) && i !== chosen && write(i, chosen >= 0 ? colour.soft : colour.ink, "12px system-ui, sans-serif")) shown++;
       }
     }
 
@@ -212,7 +227,7 @@ export default {
       event.preventDefault();
       draw();
     });
-    colours.addEventListener("input", draw);
+    colours.addEventListener("input", () => { explain(); draw(); });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
     box.addEventListener("input", later(() => {
       if (!data) return;
@@ -259,6 +274,11 @@ export default {
     };
   },
 };
+
+/** Whether a word says something as a label: neither a number nor a mark. */
+function isTelling(word) {
+  return word.length > 2 && !word.includes("NUM") && /\p{L}/u.test(word);
+}
 
 /** Points by cells of the plane, to find the one under the pointer. */
 function makeGrid(at) {

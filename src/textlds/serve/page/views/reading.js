@@ -1,8 +1,15 @@
 // 1. Tokens coloured by surprisal; press one to see what it means here.
 
-import { cosine, h, later, latest, percent, ranked, running, show } from "../dom.js";
+import { cosine, count, h, later, latest, percent, ranked, running, show } from "../dom.js";
 
 const FULL = 16; // bits at which a token has the full colour
+const TRY = [
+  ["a river", undefined],
+  ["a bank that lends", "The bank raised its interest rates again in May."],
+  ["a garden path", "The old man the boat. The horse raced past the barn fell."],
+  ["two kinds of bass", "She played the bass in a jazz band. He caught a bass in the lake."],
+  ["words nobody wrote", "The glorpish frobnicator quickly unzapped twelve blenks."],
+];
 
 /** Arrow keys walk along tokens, in the direction of the text; Home and End jump. */
 export function walk(host, event, chosen, choose) {
@@ -27,14 +34,15 @@ export default {
     const input = h("textarea", { id: "text", rows: 3, dir: "auto", spellcheck: "false", "aria-label": "Text to read" });
     const tokens = h("div", { class: "tokens", dir: "auto", role: "group", "aria-label": "The text, token by token" });
     const facts = h("p", { class: "facts soft" });
+    const surprise = h("span", { class: "scale" }, "expected", h("span", { class: "ramp" }), "surprising");
+    const legend = h("p", { class: "legend soft" }, surprise, h("span", {}, h("span", { class: "token unknown" }, "dotted"), " outside the vocabulary, read by its spelling"));
     const panel = h("aside", { class: "panel", "aria-live": "polite", "aria-label": "The chosen token" });
     show(host,
       h("div", { class: "columns" },
         h("div", {},
           h("label", { class: "field" }, h("span", {}, "Type or paste a text"), input),
-          tokens, facts,
-          h("p", { class: "legend soft" }, "expected", h("span", { class: "ramp" }), "surprising",
-            h("span", { class: "token unknown sample" }, "dotted"), "outside the vocabulary")),
+          tokens, facts, legend,
+          h("p", { class: "try soft" }, "Try ", TRY.map(([name, text]) => h("button", { type: "button", class: "quiet", onclick: () => go({ text, token: undefined }) }, name)))),
         panel));
     const texts = latest(), details = latest();
     let shown = {}, chosen = 0;
@@ -56,6 +64,7 @@ export default {
         vars: { "--heat": Math.min(1, (token.bits ?? 0) / FULL).toFixed(3) },
         "aria-label": [token.text, token.tag, token.bits && `${token.bits.toFixed(1)} bits`, !token.known && "unknown"].filter(Boolean).join(", "),
         title: token.bits && `${token.bits.toFixed(1)} bits`, onclick: () => choose(i), "data-tag": token.tag }, token.text)).flat(Infinity));
+      surprise.hidden = !read.perplexity;
       facts.textContent = read.tokens.length
         ? `${read.tokens.length} tokens${read.perplexity ? ` · perplexity ${read.perplexity.toFixed(0)}` : ""}`
         : "Nothing to read yet.";
@@ -68,7 +77,7 @@ export default {
       const shares = ["left", "word", "right"].map((name) => h("i", { class: name, vars: { "--share": Math.max(0, found.parts[name].share).toFixed(3) } }));
       show(panel,
         h("h2", { dir: "auto", "data-tag": token.tag }, found.word),
-        found.expected && h("p", { class: "soft" }, `${token.bits.toFixed(1)} bits · probability ${percent(found.probability)} · number ${found.rank.toLocaleString("en")} of the words expected`),
+        found.expected && h("p", { class: "soft" }, `${token.bits.toFixed(1)} bits of surprise · probability ${percent(found.probability)} · ${ordinal(found.rank)} most expected word`),
         h("div", { class: "pair" },
           h("div", {}, h("h3", {}, "Means here"), ranked(found.here, { format: cosine })),
           h("div", {}, h("h3", {}, "The word alone"), ranked(found.alone, { format: cosine, empty: "The vocabulary does not have it." }))),
@@ -98,7 +107,7 @@ export default {
         }
         const all = shown.read?.tokens ?? [];
         if (shown.text !== text || !all.length) {
-          show(panel, h("p", { class: "soft" }, "Press a word to see what it means where it stands."));
+          show(panel, h("p", { class: "soft" }, "Press a word to see what it means where it occurs."));
           return;
         }
         chosen = Math.max(0, Math.min(all.length - 1, Number(state.token ?? mostTelling(all)) || 0));
@@ -113,8 +122,13 @@ function percentOf(share) {
   return `${(100 * share).toFixed(0)} %`.replace("-", "−");
 }
 
-/** The token to begin with: the longest one that is known. */
-function mostTelling(tokens) {
+function ordinal(n) {
+  const ending = n % 100 >= 11 && n % 100 <= 13 ? "th" : ["th", "st", "nd", "rd"][n % 10] ?? "th";
+  return n === 1 ? "the" : `${count(n)}${ending}`;
+}
+
+/** The token to begin with: the first long one that is known. */
+export function mostTelling(tokens) {
   let best = 0;
   tokens.forEach((token, i) => {
     if (token.known && token.text.length > 3 && !(tokens[best].known && tokens[best].text.length > 3)) best = i;

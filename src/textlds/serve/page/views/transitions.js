@@ -7,7 +7,7 @@ export default {
   title: "Transitions",
   make(host, { backend, go }) {
     const list = h("ol", { class: "pairs" });
-    show(host, h("p", { class: "lead" }, "What follows what: the singular vector pairs of the transition matrix, strongest first. Press one to see sentences that go through it."), list);
+    show(host, h("p", { class: "lead" }, "What follows what: words of a state on the left, words of the state it leads to on the right (singular vector pairs of the transition matrix, strongest first). Press a pair to see text that goes through it."), list);
     const asked = latest();
     let open;
 
@@ -23,7 +23,7 @@ export default {
     }
 
     function draw(pairs, read, text) {
-      if (!pairs.length) show(list, h("li", { class: "soft" }, "A packed model has no transitions. Use the model it was made of."));
+      if (!pairs.length) show(list, h("li", { class: "soft" }, "This model was packed without its transitions. Pack it again, or use the model it was made from."));
       if (!pairs.length) return;
       const most = pairs[0].strength;
       show(list, pairs.map((pair, k) => {

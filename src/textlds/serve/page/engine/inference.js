@@ -1,0 +1,221 @@
+// A packed model that reads texts: tokens, states, probabilities, neighbours among words.
+
+import { Table } from "./arrays.js";
+import { dot, norm, row, topRows, unit } from "./linear.js";
+import { Predictor } from "./language.js";
+import { Meaning } from "./meaning.js";
+import { spellingFeatures } from "./spelling.js";
+import { Gains, System } from "./system.js";
+import { Tokenizer } from "./tokenizer.js";
+
+const SPELLINGS = 8; // of a word that differ in case, at most
+
+/** From text to the states of a packed model, their neighbours among words, and probabilities. */
+export class Inference {
+  constructor(facts, arrays) {
+    this.facts = facts;
+    this.arrays = arrays;
+    this.words = new TextDecoder().decode(arrays.words.data).split("\n");
+    this.n = facts.n_types;
+    this.rows = new Map(this.words.slice(0, this.n).map((word, row) => [word, row]));
+    this.classes = new Map(this.words.slice(this.n).map((word, row) => [word, this.n + row]));
+    this.tokenizer = new Tokenizer(facts, arrays["characters.index"].data, arrays["characters.blocks"].data);
+    this.system = new System(arrays, "context");
+    this.h = this.system.h; // of the state; vectors may be shorter
+    this.whitener = arrays.whitener.data;
+    [, this.d] = arrays.whitener.shape;
+    this.vectors = new Table(arrays, "vectors");
+    this.speller = arrays.spelling ? new Table(arrays, "spelling") : null;
+    if (!this.system.gains) this.system.gains = new Gains(this);
+    this.languageSystem = facts.language === "language" ? new System(arrays, "language") : this.system;
+    this.predictor = facts.language ? new Predictor(facts, arrays, this.languageSystem) : null;
+    this.spelt = new Map();
+    this.tables = {};
+    this.common = arrays.common.data;
+    this.meaning = arrays.meaning ? new Meaning(this) : null;
+  }
+
+  /** Return the row of a word: its own, or that of its class. */
+  id(word, ignore = false) {
+    const plain = this.tokenizer.normalise([...word].map((c) => c.codePointAt(0)), ignore);
+    return this.rows.get(plain) ?? this.classRow(plain);
+  }
+
+  classRow(plain) {
+    if (this.classes.has(plain)) return this.classes.get(plain); // a class that is named in the text is meant
+    return this.classes.size === 1 ? this.n : this.classes.get(this.tokenizer.shapeClass(plain));
+  }
+
+  /** Return the tokens of a text, their rows, and the rows with boundary tokens among them. */
+  encode(text) {
+    const { tokens, codes, count } = this.tokenizer.tokenize(text);
+    const ignore = this.facts.text.tokenizer === "words";
+    const boundary = this.facts.boundary_row;
+    const result = { tokens: [], before: [], ids: [], positions: [], starts: [] };
+    let end = 0;
+    for (const token of tokens) {
+      if (token.boundary && boundary >= 0) result.ids.push(boundary);
+      if (!result.tokens.length || (token.boundary && boundary < 0)) result.starts.push(result.ids.length);
+      const own = codes.subarray(token.start, token.end);
+      const plain = this.tokenizer.normalise(own, ignore);
+      result.positions.push(result.ids.length);
+      result.ids.push(this.rows.get(plain) ?? this.classRow(plain));
+      result.tokens.push(string(own));
+      result.before.push(string(codes.subarray(end, token.start)));
+      end = token.end;
+    }
+    if (result.tokens.length && boundary >= 0) result.ids.push(boundary);
+    result.tail = string(codes.subarray(end, count));
+    return result;
+  }
+
+  /** Write the gain of a token to out: that of its row, or of its spelling. */
+  gain(row, token, out, offset) {
+    if (row < this.n || !this.speller || token === null || token === this.words[row]) {
+      this.system.gains.row(row, out, offset);
+      return;
+    }
+    if (!this.spelt.has(token)) {
+      if (this.spelt.size > 20000) this.spelt.clear();
+      this.spelt.set(token, this.spell(token));
+    }
+    out.set(this.spelt.get(token), offset);
+  }
+
+  /** A token as its spelling is read: digits normalised, without format characters. */
+  plain(token) {
+    return [...this.tokenizer.normalise([...token].map((c) => c.codePointAt(0)), false)]
+      .filter((character) => this.tokenizer.kindOf(character.codePointAt(0)) !== 8).join("");
+  }
+
+  spell(token) {
+    const { speller } = this;
+    const plain = this.plain(token);
+    const width = speller.width;
+    const sum = new Float64Array(width), row = new Float32Array(width);
+    for (const bucket of spellingFeatures(plain, speller.rows)) {
+      speller.row(bucket, row);
+      for (let c = 0; c < width; c++) sum[c] += row[c];
+    }
+    const length = norm(sum) || Infinity;
+    return this.system.gains.of(sum.map((x) => x / length));
+  }
+
+  /** Read a text: the means of the state at each token. */
+  states(text) {
+    const read = typeof text === "string" ? this.encode(text) : text;
+    const { h, system } = this;
+    const n = read.ids.length;
+    const gains = new Float32Array(n * h);
+    const token = new Array(n).fill(null);
+    read.positions.forEach((position, i) => { token[position] = read.tokens[i]; });
+    for (let t = 0; t < n; t++) this.gain(read.ids[t], token[t], gains, t * h);
+    const pred = new Float32Array(n * h), filt = gains.slice(), smooth = new Float32Array(n * h);
+    read.starts.forEach((start, s) => {
+      const end = read.starts[s + 1] ?? n;
+      const p = pred.subarray(start * h, end * h), f = filt.subarray(start * h, end * h);
+      system.filter(p, f, end - start);
+      smooth.set(system.smooth(p, f, end - start), start * h);
+    });
+    return { read, gains, pred, filt, smooth, at: (table, i) => row(table, read.positions[i], h) };
+  }
+
+  /** Return x W for a state x. */
+  whitened(x) {
+    const { h, d, whitener } = this;
+    const out = new Float64Array(d);
+    for (let j = 0, at = 0; j < h; j++) for (let c = 0; c < d; c++, at++) out[c] += x[j] * whitener[at];
+    return out;
+  }
+
+  /** Unit vectors of the known words where states are compared with them. */
+  get places() {
+    if (!this.tables.places) {
+      const { h, d, n } = this;
+      const out = new Float32Array(n * d), gain = new Float32Array(h);
+      for (let i = 0; i < n; i++) {
+        this.system.gains.row(i, gain);
+        unit(this.whitened(gain), out, i * d);
+      }
+      this.tables.places = out;
+    }
+    return this.tables.places;
+  }
+
+  /** The vectors of words by themselves: what they are about, or how they are used. */
+  get wordTable() {
+    if (this.meaning) return { data: this.meaning.table, width: this.meaning.width };
+    this.tables.words ??= { data: this.vectors.all(), width: this.vectors.width };
+    return this.tables.words;
+  }
+
+  near(vector, count, without) {
+    return this.nearest(this.places, this.d, vector, count, without);
+  }
+
+  alone(word, count) {
+    const own = this.rows.get(this.tokenizer.normalise([...word].map((c) => c.codePointAt(0)), false));
+    if (own === undefined) return [];
+    const { data, width } = this.wordTable;
+    return this.nearest(data, width, row(data, own, width), count, word);
+  }
+
+  nearest(table, width, vector, count, without) {
+    const length = Math.max(norm(vector), 1e-30);
+    const query = Float32Array.from(vector, (x) => x / length);
+    const cosines = new Float32Array(this.n).fill(-2);
+    for (let i = 0; i < this.n; i++) if (this.common[i]) cosines[i] = dot(table, i * width, query, width);
+    const own = without.toLowerCase();
+    return topRows(cosines, count + SPELLINGS)
+      .filter((i) => cosines[i] > -2 && this.words[i].toLowerCase() !== own)
+      .slice(0, count).map((i) => [this.words[i], cosines[i]]);
+  }
+
+  /** Return -log2 of the probability of each token given what precedes it. */
+  bits(read) {
+    const bits = new Array(read.tokens.length);
+    const places = new Map(read.positions.map((position, i) => [position, i]));
+    this.eachContext(read, (context, position) => {
+      const i = places.get(position);
+      if (i !== undefined) bits[i] = -Math.log2(this.predictor.of(context, read.ids[position]));
+    });
+    return bits;
+  }
+
+  /** Call visit(context, position) for every row; a context holds the word before and the state predicted for it. */
+  eachContext(read, visit) {
+    const { h, languageSystem: system } = this;
+    const boundary = this.facts.boundary_row;
+    read.starts.forEach((start, s) => {
+      const end = read.starts[s + 1] ?? read.ids.length;
+      const ids = boundary >= 0 ? [boundary, ...read.ids.slice(start, end)] : read.ids.slice(start, end);
+      const offset = boundary >= 0 ? 1 : 0;
+      const pred = new Float32Array(ids.length * h), filt = new Float32Array(ids.length * h);
+      ids.forEach((id, t) => system.gains.row(id, filt, t * h));
+      system.filter(pred, filt, ids.length);
+      for (let t = offset; t < ids.length; t++) {
+        const last = t > 0 ? ids[t - 1] : -1;
+        const before = t > 0 ? row(pred, t - 1, h) : new Float32Array(h);
+        visit({ last, before }, start + t - offset);
+      }
+    });
+  }
+
+  /** Return the distributions of the word at a token's place and of the one after it. */
+  distributions(read, token) {
+    const position = read.positions[token];
+    const s = read.starts.findLastIndex((start) => start <= position);
+    const ids = [...read.ids.slice(read.starts[s], position + 1), 0]; // what follows is not looked at
+    const found = [];
+    this.eachContext({ ids, starts: [0] }, (context, t) => {
+      if (t >= ids.length - 2) found.push(this.predictor.all(context));
+    });
+    return found;
+  }
+}
+
+function string(codes) {
+  let out = "";
+  for (let i = 0; i < codes.length; i += 4096) out += String.fromCodePoint(...codes.subarray(i, i + 4096));
+  return out;
+}

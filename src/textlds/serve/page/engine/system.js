@@ -1,0 +1,87 @@
+// The filter and smoother of a packed model. In the coordinates of inference
+//     p_t = A x_{t-1}    x_t = phi * p_t + k(w_t)    s_t = x_t + A' (phi * (s_{t+1} - p_{t+1}))
+
+import { Table } from "./arrays.js";
+import { norm, row } from "./linear.js";
+
+/** A filter and smoother. */
+export class System {
+  constructor(arrays, name) {
+    this.A = arrays[`${name}.A`].data;
+    this.shrink = arrays[`${name}.shrink`].data;
+    this.gains = arrays[`${name}.gains`] ? new Table(arrays, `${name}.gains`) : null;
+    this.h = this.shrink.length;
+    this.AT = new Float32Array(this.A.length);
+    for (let i = 0; i < this.h; i++) for (let j = 0; j < this.h; j++) this.AT[j * this.h + i] = this.A[i * this.h + j];
+  }
+
+  /** Write M x to y, for M of (h, h) given by rows, x and y at offsets of larger arrays. */
+  product(M, x, xAt, y, yAt) {
+    const { h } = this;
+    for (let i = 0, at = 0; i < h; i++) {
+      let a = 0, b = 0, j = 0;
+      for (; j + 1 < h; j += 2, at += 2) {
+        a += M[at] * x[xAt + j];
+        b += M[at + 1] * x[xAt + j + 1];
+      }
+      if (j < h) a += M[at++] * x[xAt + j];
+      y[yAt + i] = a + b;
+    }
+  }
+
+  /** Filter one sequence of n gains, (n, h); filt holds the gains before. */
+  filter(pred, filt, n, from = 0) {
+    const { h, shrink } = this;
+    for (let t = from; t < n; t++) {
+      if (t > from) this.product(this.A, filt, (t - 1) * h, pred, t * h);
+      else pred.fill(0, t * h, (t + 1) * h);
+      for (let i = t * h, c = 0; c < h; i++, c++) filt[i] += shrink[c] * pred[i];
+    }
+  }
+
+  /** Smooth a filtered sequence backwards to position `to`. */
+  smooth(pred, filt, n, to = 0) {
+    const { h, shrink } = this;
+    const out = filt.slice();
+    const correction = new Float32Array(h), moved = new Float32Array(h);
+    for (let t = n - 2; t >= to; t--) {
+      for (let c = 0, i = (t + 1) * h; c < h; c++, i++) correction[c] = shrink[c] * (out[i] - pred[i]);
+      this.product(this.AT, correction, 0, moved, 0);
+      for (let c = 0, i = t * h; c < h; c++, i++) out[i] += moved[c];
+    }
+    return out;
+  }
+}
+
+/** The gains of words from their vectors, for words that are met: (l - centre) carry; with a shift, scaled to length one
+    and less the shift. */
+export class Gains {
+  constructor({ vectors, arrays, h }) {
+    Object.assign(this, { vectors, h, width: vectors.width });
+    [this.carry, this.centre, this.shift] = ["carry", "centre", "shift"].map((name) => arrays[`spelling.${name}`]?.data);
+    this.made = new Uint8Array(vectors.rows);
+    this.table = new Float32Array(vectors.rows * h);
+  }
+
+  /** Return the gain of a vector of a word. */
+  of(vector) {
+    const { h, carry, centre, shift } = this;
+    const out = new Float64Array(h);
+    for (let j = 0; j < vector.length; j++) {
+      const x = vector[j] - centre[j];
+      for (let c = 0, at = j * h; c < h; c++, at++) out[c] += x * carry[at];
+    }
+    if (!shift) return Float32Array.from(out);
+    const length = norm(out);
+    return Float32Array.from(out, (x, c) => (length > 1e-5 ? x / length : 0) - shift[c]);
+  }
+
+  row(i, out = new Float32Array(this.h), offset = 0) {
+    if (!this.made[i]) {
+      this.table.set(this.of(this.vectors.row(i)), i * this.h);
+      this.made[i] = 1;
+    }
+    out.set(row(this.table, i, this.h), offset);
+    return out;
+  }
+}
