@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import itertools
+import json
 import os
 import signal
 import time
@@ -15,11 +16,11 @@ from typer.testing import CliRunner
 from counts.texts import count_corpus, count_to_folder, flat, make_text
 from textlds.corpus.settings import CountSettings, TextSettings
 from textlds.counts import LagCounts
+from textlds.counts.shards import row_bounds
 from textlds.errors import ArgumentError, ClusterError, CorpusError, CorpusNotFoundError, OutputExistsError
 from textlds.integrations import dask_repeats
 from textlds.integrations.cluster import Cluster, connect
 from textlds.integrations.dask import count_on_cluster, count_on_cluster_to_folder, cut
-from textlds.integrations.dask_rows import row_blocks
 
 distributed = pytest.importorskip("distributed")
 
@@ -70,16 +71,16 @@ def test_the_same_bytes_as_one_thread(client, corpus, settings, tmp_path):
 
 
 @pytest.mark.parametrize("block_bytes", [1 << 28, 100_000, 8_000])
-def test_the_folder_is_written_block_by_block(client, corpus, block_bytes, tmp_path):
+def test_the_folder_is_written_in_shards(client, corpus, block_bytes, tmp_path):
     options = {"vocab_size": 300, "max_lag": 4, "text": SETTINGS[1]}
-    alone = files(count_corpus(corpus, threads=1, **options), tmp_path / "alone")
+    alone = count_corpus(corpus, threads=1, **options)
     killer = Killer(client, ["Sum"] if block_bytes < 1 << 20 else [])
     count_on_cluster_to_folder(
         client, corpus, tmp_path / "together",
         piece_bytes=20_000, block_bytes=block_bytes, progress=killer, **flat(dict(options)),
     )  # fmt: skip
     assert len(killer.killed) == (block_bytes < 1 << 20)
-    assert {path.name: path.read_bytes() for path in (tmp_path / "together").iterdir()} == alone
+    assert LagCounts.load(tmp_path / "together") == alone
     with pytest.raises(OutputExistsError):
         count_on_cluster_to_folder(client, corpus, tmp_path / "together")
 
@@ -92,19 +93,20 @@ def test_repeated_lines_are_left_out_as_on_one_machine(client, corpus, kept, tmp
     again.write_text("\n".join(lines[i] for i in rng.integers(0, len(lines) // 4, len(lines))) + "\n")
     texts, options = [*corpus, str(again)], {"vocab_size": 300, "max_lag": 3, "repeats": kept}
     count_to_folder(texts, tmp_path / "alone", **options)
-    alone = {path.name: path.read_bytes() for path in (tmp_path / "alone").iterdir()}
+    alone = json.loads((tmp_path / "alone" / "config.json").read_text())
     assert count_corpus(texts, **options) != count_corpus(texts, **{**options, "repeats": "all"})
     for share_bytes in (dask_repeats.SHARE_BYTES, 20_000):  # one task, and several, rank the lines
         monkeypatch.setattr(dask_repeats, "SHARE_BYTES", share_bytes)
         folder = tmp_path / str(share_bytes)
         count_on_cluster_to_folder(client, texts, folder, piece_bytes=20_000, **flat(dict(options)))
-        assert {path.name: path.read_bytes() for path in folder.iterdir()} == alone
+        assert LagCounts.load(folder) == LagCounts.load(tmp_path / "alone")
+        assert json.loads((folder / "config.json").read_text())["repeats"] == alone["repeats"]
 
 
 def test_blocks_of_rows_cover_all_rows_once():
     lengths = np.array([1000, 0, 3, 3, 3, 500, 0, 0, 1])
     for entries in (1, 10, 600, 10_000):
-        bounds = row_blocks(lengths, entries)
+        bounds = row_bounds(lengths, entries)
         assert bounds[0] == 0
         assert bounds[-1] == len(lengths)
         assert all(a < b for a, b in itertools.pairwise(bounds))

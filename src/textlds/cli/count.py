@@ -12,11 +12,12 @@ from textlds.cli.output import print_json, say
 from textlds.corpus.settings import CountSettings, TextSettings
 
 
-def report(output: Path, *, as_json: bool, quiet: bool) -> None:
+def report(output: str | Path, *, as_json: bool, quiet: bool) -> None:
     """Say what a counts folder that was just written holds."""
-    from textlds.storage.folders import read_json
+    from textlds.counts.shards import Place
+    from textlds.storage.folders import CONFIG, parse_json
 
-    config = read_json(output / "config.json")
+    config = parse_json(Place.at(output).read(CONFIG), f"{output}/{CONFIG}")
     facts = {"output": str(output)} | {name: config[name] for name in ("tokens", "types", "rows", "max_lag", "pairs")}
     if as_json:
         print_json(facts)
@@ -30,7 +31,10 @@ def report(output: Path, *, as_json: bool, quiet: bool) -> None:
 @opt.with_settings
 def command(
     files: opt.Files,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="COUNTS", help="The counts folder to write.")],
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="COUNTS", help="The counts folder to write; on a cluster, also a URL."),
+    ],
     resume: opt.Resume = False,
     force: opt.Force = False,
     threads: opt.Threads = None,
@@ -52,9 +56,7 @@ def command(
     if scheduler is not None:
         from textlds.integrations.cluster import connect
         from textlds.integrations.dask import count_on_cluster_to_folder
-        from textlds.storage.folders import check_output
 
-        check_output(output, force=force)
         with connect(scheduler) as client:
             count_on_cluster_to_folder(
                 client, files, output, text=text, settings=counting, force=force, progress=not quiet

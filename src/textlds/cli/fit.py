@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ from textlds.errors import ArgumentError
 from textlds.learn.settings import FitSettings
 
 if TYPE_CHECKING:
+    from textlds.counts.lagcounts import LagCounts
     from textlds.model.textlds import TextLDS
 
 
@@ -41,7 +43,10 @@ def report(model: TextLDS, output: Path, *, as_json: bool, quiet: bool) -> None:
 
 @opt.with_settings
 def command(
-    counts: Annotated[Path, typer.Argument(metavar="COUNTS", help="A counts folder.", show_default=False)],
+    counts: Annotated[
+        str,
+        typer.Argument(metavar="COUNTS", help="A counts folder; on a cluster, also a URL of one.", show_default=False),
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model folder to write.")],
     force: opt.Force = False,
     resume: opt.Resume = False,
@@ -65,6 +70,10 @@ def command(
             rich_help_panel="Choosing settings",
         ),
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Read and multiply the counts on the Dask cluster at this address."),
+    ] = None,
     *,
     settings: FitSettings,
 ) -> None:
@@ -76,8 +85,8 @@ def command(
     if held_out is not None and not grid:
         raise ArgumentError("--held-out ranks the trials of --select, and there is no --select.")
     if grid:
-        if resume or settings.polish or settings.tolerance:
-            raise ArgumentError("--select cannot be combined with --resume, --polish or --tolerance.")
+        if resume or settings.polish or settings.tolerance or scheduler:
+            raise ArgumentError("--select cannot be combined with --resume, --polish, --tolerance or --scheduler.")
         chosen = select_model(
             counts, output, parse_grid(grid), held_out=held_out, settings=settings,
             threads=threads, force=force, quiet=quiet,
@@ -86,7 +95,14 @@ def command(
         return
     from textlds.model.training import fit_to_folder
 
-    model = fit_to_folder(counts, output, settings, resume=resume, force=force, threads=threads, progress=not quiet)
+    with contextlib.ExitStack() as stack:
+        source: LagCounts | str = counts
+        if scheduler is not None:
+            from textlds.integrations.cluster import connect
+            from textlds.integrations.dask_fit import counts_on_cluster
+
+            source = counts_on_cluster(stack.enter_context(connect(scheduler)), counts)
+        model = fit_to_folder(source, output, settings, resume=resume, force=force, threads=threads, progress=not quiet)
     report(model, output, as_json=as_json, quiet=quiet)
 
 
@@ -94,6 +110,7 @@ EXAMPLES = (
     "textlds fit counts -o model",
     ("textlds fit counts -o model --state-size 100 --iterations 30", "smaller and quicker"),
     ("textlds fit counts -o model --resume", "continue after an interruption"),
+    ("textlds fit s3://bucket/counts -o model --scheduler tcp://host:8786", "on a Dask cluster"),
     (
         "textlds fit counts -o model --select state-size=50,100,200 --select iterations=10,30 --held-out dev.txt",
         "try six settings and keep the best",

@@ -27,7 +27,7 @@ def parse_grid(options: list[str]) -> dict[str, list[Any]]:
 
 
 def select_model(
-    counts: Path,
+    counts: str,
     output: Path,
     grid: dict[str, list[Any]],
     *,

@@ -7,9 +7,11 @@ count(a) + count(b) = count(a and b). Everything incremental, distributed and su
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,19 +23,33 @@ from textlds._version import __version__
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts import kernels
+from textlds.counts.arrays import I64
 from textlds.counts.blocks import RowRange
+from textlds.counts.shards import ARRAYS, BOUNDS, Place, Shard, ShardedLags, Shards, row_bounds, shards_of
 from textlds.counts.sinks import FolderSink, columns_file, make_csr, values_file
-from textlds.errors import ArgumentError, FormatError
-from textlds.storage.arrays import read_arrays, write_arrays
-from textlds.storage.folders import new_folder, read_config, read_json, write_config, write_json
+from textlds.errors import REMEDY, ArgumentError, CountsError, FormatError
+from textlds.storage.arrays import arrays_of, packed_arrays, read_arrays, write_arrays
+from textlds.storage.folders import (
+    CONFIG,
+    check_config,
+    check_files,
+    json_bytes,
+    make_config,
+    new_folder,
+    parse_json,
+    read_config,
+    read_json,
+    write_config,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from textlds.counts.algebra import Pruned
 
 KIND = "counts"
-ARRAYS = "counts.safetensors"
 VOCABULARY = "vocabulary.json"
 _SAVE_ENTRIES = 1 << 22
+_ENTRY_BYTES = 8
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -44,12 +60,13 @@ class LagCounts:
         vocabulary: The words of the rows (and columns), with the settings the text was read with.
         unigrams: Occurrences of each row (V,), int64 (float64 if weighted by a fraction).
         lags: One V x V array a lag, [later, earlier]: sorted int32 columns, no stored zeros; uint32 values, int64 where
-            a count needs it, float64 if weighted by a fraction.
+            a count needs it, float64 if weighted by a fraction. Those of a folder in shards are read when they are
+            first asked for.
     """
 
     vocabulary: Vocabulary
     unigrams: NDArray[Any]
-    lags: tuple[sp.csr_array, ...]
+    lags: Sequence[sp.csr_array]
 
     @property
     def max_lag(self) -> int:
@@ -143,25 +160,83 @@ class LagCounts:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LagCounts:
         """Map a counts folder into memory; a truncated, altered or inconsistent one is refused."""
-        folder = Path(path)
-        config = read_config(folder, kind=KIND)
-        try:
-            settings = TextSettings.from_json(config["settings"])
-            vocabulary = Vocabulary.from_json(read_json(folder / VOCABULARY), settings)
-            arrays = read_arrays(folder / ARRAYS)
-            unigrams, pointers = np.array(arrays["unigrams"]), np.array(arrays["pointers"])
-            max_lag = config["max_lag"]
-            _check_unigrams(unigrams, len(vocabulary))
-            _check_pointers(pointers, max_lag, len(vocabulary))
-            lags = tuple(
-                _load_lag(folder, k + 1, pointers[k], floating=unigrams.dtype.kind == "f") for k in range(max_lag)
-            )
-        except FormatError:
-            raise
-        except (KeyError, TypeError, ValueError, FileNotFoundError) as error:  # ArgumentError is a ValueError
-            reason = f"{type(error).__name__}: {error}"
-            raise FormatError(f"{folder} does not hold valid counts ({reason}). Write it anew.") from error
+        place = Place.at(path)
+        config = _read_config(place)
+        with _refusing(place):
+            vocabulary, unigrams, shards = _opened(place, config)
+            if shards.files:
+                return cls(vocabulary, unigrams, ShardedLags(shards))
+            folder = Path(path)
+            check_files(folder, config, check="sums")
+            pointers = np.array(read_arrays(folder / ARRAYS)["pointers"])
+            _check_pointers(pointers, shards.max_lag, len(vocabulary))
+            floating = unigrams.dtype.kind == "f"
+            lags = tuple(_load_lag(folder, k + 1, pointers[k], floating=floating) for k in range(shards.max_lag))
         return cls(vocabulary, unigrams, lags)
+
+
+def open_shards(path: str | os.PathLike[str], *, block_bytes: int) -> tuple[Vocabulary, NDArray[Any], Shards]:
+    """Return the words of a counts folder, how often they occur, and where its rows are; no row is read.
+
+    Args:
+        path: A folder or a URL.
+        block_bytes: Of the rows that are read at a time, where the folder itself has no shards.
+    """
+    place = Place.at(path)
+    config = _read_config(place)
+    with _refusing(place):
+        vocabulary, unigrams, shards = _opened(place, config)
+        if shards.files:
+            return vocabulary, unigrams, shards
+        if unigrams.dtype.kind == "f":
+            raise CountsError(
+                f"{place.path} holds weighted counts, which a cluster does not fit. Fit them on one machine."
+            )
+        pointers = np.array(read_arrays(Path(path) / ARRAYS)["pointers"])
+        _check_pointers(pointers, shards.max_lag, len(vocabulary))
+        lengths = np.diff(pointers, axis=1).sum(axis=0)
+        bounds = tuple(row_bounds(lengths, block_bytes // _ENTRY_BYTES))
+        return vocabulary, unigrams, dataclasses.replace(shards, bounds=bounds)
+
+
+def _read_config(place: Place) -> dict[str, Any]:
+    if place.local is not None:
+        return read_config(place.local, kind=KIND, check="sizes")
+    config = parse_json(place.read(CONFIG), f"{place.path}/{CONFIG}")
+    return check_config(config, place.path, kind=KIND)
+
+
+def _opened(place: Place, config: dict[str, Any]) -> tuple[Vocabulary, NDArray[Any], Shards]:
+    settings = TextSettings.from_json(config["settings"])
+    vocabulary = Vocabulary.from_json(parse_json(_checked_file(place, config, VOCABULARY), VOCABULARY), settings)
+    unigrams = np.array(arrays_of(_checked_file(place, config, ARRAYS), ARRAYS)["unigrams"])
+    _check_unigrams(unigrams, len(vocabulary))
+    shards = shards_of(place, config, len(vocabulary))
+    if not shards.files and place.local is None:
+        raise FormatError(
+            f"{place.path} has no shards, and other folders are mapped from a disk. Copy it to this machine, or count "
+            f"on a cluster (--scheduler), which writes shards."
+        )
+    return vocabulary, unigrams, shards
+
+
+def _checked_file(place: Place, config: dict[str, Any], name: str) -> bytes:
+    content = place.read(name)
+    if hashlib.sha256(content).hexdigest() != config["files"][name]["sha256"]:
+        raise FormatError(f"{place.path}/{name} was altered: its SHA-256 is not the one in {CONFIG}. {REMEDY}")
+    return content
+
+
+@contextlib.contextmanager
+def _refusing(place: Place) -> Iterator[None]:
+    """Let whatever invalid content leads to be a FormatError."""
+    try:
+        yield
+    except (FormatError, CountsError):
+        raise
+    except (KeyError, TypeError, ValueError, FileNotFoundError) as error:  # ArgumentError is a ValueError
+        reason = f"{type(error).__name__}: {error}"
+        raise FormatError(f"{place.path} does not hold valid counts ({reason}). Write it anew.") from error
 
 
 def stored_vocabulary(path: str | os.PathLike[str]) -> Vocabulary:
@@ -180,18 +255,44 @@ def write_folder(
     """Complete a counts folder whose columns and values a FolderSink has written."""
     write_json(folder / VOCABULARY, vocabulary.to_json(), indent=None)
     write_arrays(folder / ARRAYS, {"unigrams": unigrams, "pointers": pointers})
-    content = {
+    content = _content(vocabulary, unigrams, pointers[:, -1].tolist())
+    write_config(folder, kind=KIND, content=content | dict(facts or {}))
+
+
+def write_shards(
+    place: Place,
+    vocabulary: Vocabulary,
+    unigrams: I64,
+    bounds: Sequence[int],
+    shards: Sequence[Shard],
+    facts: Mapping[str, Any] | None = None,
+) -> None:
+    """Complete a counts folder whose shards were written: the small files, and ``config.json`` after all others."""
+    small = {
+        VOCABULARY: json_bytes(vocabulary.to_json(), indent=None),
+        ARRAYS: packed_arrays({"unigrams": unigrams}),
+    }
+    files = {shard.name: {"bytes": shard.bytes, "sha256": shard.sha256} for shard in shards}
+    for name, data in small.items():
+        place.write(name, data)
+        files[name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    pairs = np.array([shard.pairs for shard in shards]).sum(axis=0).tolist()
+    layout = {BOUNDS: list(bounds), "shards": [shard.name for shard in shards]}
+    content = _content(vocabulary, unigrams, pairs) | dict(facts or {}) | layout
+    place.write(CONFIG, json_bytes(make_config(KIND, content, files)))
+
+
+def _content(vocabulary: Vocabulary, unigrams: NDArray[Any], pairs: list[int]) -> dict[str, Any]:
+    return {
         "textlds_version": __version__,
         "settings": vocabulary.settings.to_json(),
         "rows": len(vocabulary),
         "types": vocabulary.n_types,
-        "max_lag": len(pointers),
+        "max_lag": len(pairs),
         "tokens": unigrams.sum().item(),
-        "pairs": pointers[:, -1].tolist(),
+        "pairs": pairs,
         "exact": unigrams.dtype.kind == "i",
-        **(facts or {}),
     }
-    write_config(folder, kind=KIND, content=content)
 
 
 def _write_rows(matrix: sp.csr_array, lag: int, sink: FolderSink) -> None:

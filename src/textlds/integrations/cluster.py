@@ -63,7 +63,7 @@ class Cluster:
         """Run one small task per job and return the results in order."""
         futures = self.submit(stage, function, jobs)
         self.watch(name, futures)
-        return list(self._client.gather(futures))
+        return self.results(futures)
 
     def watch(self, name: str, futures: Sequence[Any], *, unit: str = "pieces") -> None:
         """Show progress until all are done; the first error is raised."""
@@ -79,10 +79,14 @@ class Cluster:
 
     def result(self, future: Any) -> Any:
         """Wait for one result."""
-        for _ in self._completed([future]):
+        return self.results([future])[0]
+
+    def results(self, futures: Sequence[Any]) -> list[Any]:
+        """Wait for results, in order; the first error is raised."""
+        for future in self._completed(futures):
             if future.status != "finished":
                 _raise(future)
-        return future.result()
+        return list(self._client.gather(list(futures)))
 
     def tree(self, stage: str, function: Any, futures: list[Any], branching: int) -> Any:
         """Reduce futures to one in log(n) rounds; ``function`` takes several values."""

@@ -6,10 +6,9 @@
                       vocabulary ──────────────────────▶ ▼ counted where they lie
                                                       partial counts, cut into blocks of rows
                                                          │ block by block
-                                                         ▼ summed in a tree each ──▶ written one after the other
+                                                         ▼ summed in a tree each ──▶ written as a shard each
 
-No machine holds all counts: a worker sums a block of rows at a time, and who asked for the counts writes the blocks
-into the folder as they come.
+No machine holds all counts: a worker sums a block of rows at a time and writes it (:mod:`textlds.counts.shards`).
 
 Input is cut into byte ranges (of plain text) or groups of whole files, which the workers read themselves: they need to
 see the same paths. A window that reaches back over the start of a piece needs the last R rows before it; those few
@@ -37,16 +36,17 @@ from textlds.counts import kernels
 from textlds.counts.arrays import I32
 from textlds.counts.blocks import count_block
 from textlds.counts.counting import Request, make_request
-from textlds.counts.lagcounts import LagCounts, write_folder
+from textlds.counts.lagcounts import LagCounts, write_shards
 from textlds.counts.pieces import Piece, PieceText, boundary_row_of, tokenize, vocabulary_of, writable
 from textlds.counts.plan import parse_memory
-from textlds.counts.sinks import FolderSink, MemorySink
-from textlds.errors import ArgumentError, CorpusError
+from textlds.counts.shards import Place, Shard
+from textlds.counts.sinks import MemorySink
+from textlds.errors import ArgumentError, CorpusError, OutputExistsError
 from textlds.integrations.cluster import Cluster
 from textlds.integrations.dask_repeats import leave_out_on_cluster
-from textlds.integrations.dask_rows import BLOCK_BYTES, Partial, reduce_rows
+from textlds.integrations.dask_rows import BLOCK_BYTES, Partial, collect, sum_rows, write_blocks
 from textlds.progress import ProgressOption, resolve
-from textlds.storage.folders import new_folder
+from textlds.storage.folders import CONFIG, new_folder
 
 PIECE_BYTES = 1 << 26  # about 12 M tokens: 48 MB of ids, a second or two of work
 _TABLES_AT_ONCE = 8  # branching of the tree
@@ -96,7 +96,8 @@ def count_on_cluster(
     cluster = Cluster(client, resolve(progress))
     words, max_lag, partials, _ = _counted(cluster, sources, text, settings, piece_bytes)
     sink = MemorySink(len(words), max_lag)
-    unigrams = reduce_rows(cluster, partials, len(words), sink, block_bytes)
+    unigrams, _, blocks = sum_rows(cluster, partials, len(words), block_bytes)
+    collect(cluster, blocks, sink)
     return LagCounts(words, unigrams, sink.lags())
 
 
@@ -112,28 +113,48 @@ def count_on_cluster_to_folder(
     force: bool = False,
     progress: ProgressOption = False,
 ) -> None:
-    """Count a corpus on a cluster into a folder, block of rows by block of rows: no machine holds all counts.
-
-    The folder has the same bytes as that of one thread.
+    """Count a corpus on a cluster into a folder of row shards, which the workers write: no machine holds all counts.
 
     Args:
         client: As for :func:`count_on_cluster`.
         sources: As there.
-        output: The counts folder to write, on this machine.
+        output: The counts folder to write: one that all machines share, or a URL.
         text: As there.
         settings: As there.
         piece_bytes: As there.
-        block_bytes: As there; this machine holds one such block at a time.
+        block_bytes: Of a shard.
         force: Overwrite the output.
         progress: As there.
     """
-    with new_folder(output, force=force) as folder:
-        cluster = Cluster(client, resolve(progress))
-        words, max_lag, partials, facts = _counted(cluster, sources, text, settings, piece_bytes)
-        with FolderSink(folder, len(words), max_lag) as sink:
-            unigrams = reduce_rows(cluster, partials, len(words), sink, block_bytes)
-            sink.finish()
-        write_folder(folder, words, unigrams, sink.pointers, facts)
+    cluster = Cluster(client, resolve(progress))
+
+    def write(place: Place) -> list[Shard]:
+        words, _, partials, facts = _counted(cluster, sources, text, settings, piece_bytes)
+        unigrams, bounds, blocks = sum_rows(cluster, partials, len(words), block_bytes)
+        shards = write_blocks(cluster, blocks, place)
+        write_shards(place, words, unigrams, bounds, shards, facts)
+        return shards
+
+    place = Place.at(output)
+    if place.local is not None:
+        with new_folder(output, force=force) as folder:
+            write(Place.at(folder))
+        return
+    check_url(place, force=force)
+    kept = {shard.name for shard in write(place)}
+    for name in place.names():  # of what was there before, or of a run that was interrupted
+        if name.startswith("rows-") and name not in kept:
+            place.remove(name)
+
+
+def check_url(place: Place, *, force: bool) -> None:
+    """Refuse a URL at which there is something, before any work is done for it."""
+    names = [name for name in place.names() if not name.startswith("rows-")]
+    if names and (CONFIG not in names or not force):
+        raise OutputExistsError(
+            f"{place.path} exists already. Choose another output"
+            + (", or overwrite it with force (--force)." if CONFIG in names else "; textlds did not write it.")
+        )
 
 
 def _counted(

@@ -1,7 +1,7 @@
 """Summing partial counts on a cluster by blocks of rows, so that no machine holds all of them.
 
-Rows are independent. Every partial count is cut into the same blocks, each block is summed in a tree of its own, and
-the sums are taken one after the other.
+Rows are independent. Every partial count is cut into the same blocks, and each block is summed in a tree of its own,
+where it stays until it is written as a shard, or taken.
 """
 
 from __future__ import annotations
@@ -9,13 +9,16 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import uuid
 from typing import Any
 
 import numpy as np
 
 from textlds.counts.arrays import I32, I64
 from textlds.counts.blocks import RowRange, Sink, merge
+from textlds.counts.shards import Place, Shard, row_bounds, write_shard
 from textlds.counts.sinks import CsrSource, narrow
+from textlds.errors import ClusterError
 from textlds.integrations.cluster import Cluster
 
 BLOCK_BYTES = 1 << 28  # of counts that one worker sums
@@ -33,35 +36,53 @@ class Partial:
     lags: tuple[Any, ...]
 
 
-def reduce_rows(cluster: Cluster, partials: list[Any], n_rows: int, sink: Sink, block_bytes: int) -> I64:
-    """Sum partial counts block of rows by block of rows into a sink; returns the occurrences of words."""
+def sum_rows(cluster: Cluster, partials: list[Any], n_rows: int, block_bytes: int) -> tuple[I64, list[int], list[Any]]:
+    """Sum partial counts block of rows by block of rows; returns the occurrences of words, the bounds and the blocks.
+
+    The blocks stay on the workers that summed them.
+    """
     weights = cluster.submit("weigh", _weigh, [(partial,) for partial in partials])
     unigrams, lengths = cluster.result(cluster.tree("weigh", _add_weights, weights, _AT_ONCE))
     # the sum of blocks has at most as many entries as the blocks
-    bounds = row_blocks(lengths, block_bytes // _ENTRY_BYTES)
+    bounds = row_bounds(lengths, block_bytes // _ENTRY_BYTES)
     blocks = []
     for low, high in itertools.pairwise(bounds):
         parts = cluster.submit("block", _block, [(partial, low, high) for partial in partials])
         blocks.append(cluster.tree("sum", functools.partial(_add_blocks, n_rows), parts, _AT_ONCE))
     del partials[:]
+    return unigrams, bounds, blocks
+
+
+def collect(cluster: Cluster, blocks: list[Any], sink: Sink) -> None:
+    """Bring blocks here, one after the other."""
     with cluster.task("sum", len(blocks), "blocks") as task:
         while blocks:
             block: Block = cluster.result(blocks.pop(0))
             for lag in block:
                 sink.append(lag)
             task.advance(1)
-    occurrences: I64 = unigrams
-    return occurrences
 
 
-def row_blocks(lengths: I64, entries: int) -> list[int]:
-    """Return where blocks of rows begin, with the number of rows at the end; each has about so many entries."""
-    numbers = np.cumsum(lengths) // max(entries, 1)
-    begins = np.flatnonzero(np.diff(numbers)) + 1
-    return [0, *begins.tolist(), len(lengths)]
+def write_blocks(cluster: Cluster, blocks: list[Any], place: Place) -> list[Shard]:
+    """Have every block written as a shard by the worker that has it."""
+    run = uuid.uuid4().hex[:8]
+    jobs = [(place, f"rows-{number:05}-{run}.safetensors", block) for number, block in enumerate(blocks)]
+    futures = cluster.submit("shard", _write, jobs)
+    del blocks[:], jobs  # a worker frees a block when it is written
+    cluster.watch("sum", futures, unit="shards")
+    return cluster.results(futures)
 
 
 # What runs on the workers
+
+
+def _write(place: Place, name: str, block: Block) -> Shard:
+    if place.local is not None and not place.local.is_dir():
+        raise ClusterError(
+            f"a worker cannot see the folder {place.path}, in which it was to write its rows. Choose an output that "
+            f"this machine and all workers share, or a URL (s3://...)."
+        )
+    return write_shard(place, name, block)
 
 
 def _weigh(partial: Partial) -> tuple[I64, I64]:

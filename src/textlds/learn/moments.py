@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from textlds.errors import ArgumentError, CountsError
 from textlds.linalg.elementwise import inverse_or_zero
 from textlds.linalg.operators import Operator
-from textlds.linalg.sparse import SparseMatrix
+from textlds.linalg.sparse import CountMatrix, as_counts
 from textlds.linalg.threads import check_threads
 from textlds.linalg.types import Matrix, Vector
 
@@ -79,7 +79,7 @@ class LagOperator:
         V: [f, b − s f / 2], (V, 2); U Vᵀ = a fᵀ + f bᵀ − s f fᵀ.
     """
 
-    counts: SparseMatrix
+    counts: CountMatrix
     scale: float
     whitening: Vector
     U: Matrix
@@ -102,10 +102,7 @@ class LagOperator:
 
     def to_dense(self) -> Matrix:
         """Return Ψ_k as an array; for small V only."""
-        rows, columns = self.shape
-        N = np.zeros((rows, columns))
-        row_of = np.repeat(np.arange(rows), np.diff(self.counts.indptr))
-        N[row_of, self.counts.indices] = self.counts.data
+        N = self.counts.to_dense()
         return self.scale * self.whitening[:, None] * (N - self.U @ self.V.T) * self.whitening[None, :]
 
 
@@ -141,7 +138,7 @@ def word_moments(
 
     Args:
         unigrams: n, (V,).
-        lags: N_1..N_R as scipy CSR arrays, [later, earlier].
+        lags: N_1..N_R, [later, earlier], as scipy CSR arrays or as matrices that are known by their products.
         pseudocount: κ a type, or the paper's rule.
         threads: How many threads products use; all cores by default.
     """
@@ -160,7 +157,7 @@ def word_moments(
     threads = check_threads(threads)
     operators = []
     for k, matrix in enumerate(lags, start=1):
-        counts = SparseMatrix.from_scipy(matrix, threads=threads)
+        counts = as_counts(matrix, threads=threads)
         a, b = counts.marginals()
         pairs = float(a.sum())
         if k == 1 and pairs <= 0:

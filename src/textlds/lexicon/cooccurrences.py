@@ -11,31 +11,42 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from textlds.compiled import kernel
-from textlds.linalg.sparse import SparseMatrix
+from textlds.linalg.sparse import CountMatrix, SparseMatrix
 from textlds.linalg.threads import parallel_map
 
 _ROWS = 128  # of a block: at V = 100,000 it takes 51 MB per thread
 _RANGES = 8  # that the rows are cut into, for as many threads
 
 
+@runtime_checkable
+class MergingLags(Protocol):
+    """Counts of all lags that are merged where they are."""
+
+    def cooccurrences(self, shape: Sequence[float], *, rows: tuple[int, int], columns: int) -> CountMatrix:
+        """Return some rows of M, restricted to its first columns."""
+
+
 def cooccurrences(
-    lags: Sequence[sp.csr_array], shape: Sequence[float], *, rows: tuple[int, int], columns: int, threads: int
-) -> SparseMatrix:
+    lags: Sequence[Any] | MergingLags, shape: Sequence[float], *, rows: tuple[int, int], columns: int, threads: int
+) -> CountMatrix:
     """Return some rows of M, restricted to its first columns, in float32.
 
     Args:
-        lags: N_1..N_R, with sorted columns.
+        lags: N_1..N_R, scipy CSR arrays with sorted columns, or lags that know how to merge themselves.
         shape: s_1..s_R; a lag with 0 is not looked at.
         rows: The first, and the one after the last.
         columns: How many.
         threads: How many; the result is the same.
     """
+    if isinstance(lags, MergingLags):
+        return lags.cooccurrences(shape, rows=rows, columns=columns)
     used = [(lag, np.float32(weight)) for lag, weight in zip(lags, shape, strict=True) if weight > 0]
     first, last = rows
     bounds = _bounds(used, first, last)
@@ -50,6 +61,36 @@ def cooccurrences(
     indices = np.concatenate([np.empty(0, np.int32), *(part[1] for part in parts)])
     data = np.concatenate([np.empty(0, np.float32), *(part[2] for part in parts)])
     return SparseMatrix(np.cumsum(lengths), indices, data, columns, threads)
+
+
+def merged_rows(
+    ahead: Sequence[SparseMatrix], back: Sequence[SparseMatrix], shape: Sequence[float], columns: int
+) -> SparseMatrix:
+    """Return rows of M, restricted to its first columns, of the same rows of every N_k and of every N_kᵀ.
+
+    Args:
+        ahead: Rows of N_1..N_R.
+        back: The same rows of the transposes.
+        shape: s_1..s_R.
+        columns: How many.
+    """
+    n = ahead[0].shape[0]
+    pairs = [(lag, back[k], np.float32(shape[k])) for k, lag in enumerate(ahead) if shape[k] > 0]
+    most = np.concatenate([[0], np.cumsum(sum(np.diff(m.indptr) for a, b, _ in pairs for m in (a, b)))])
+    dense, lengths = np.zeros((_ROWS, columns), np.float32), np.zeros(n, np.int64)
+    indices, data = [np.empty(0, np.int32)], [np.empty(0, np.float32)]
+    for begin in range(0, n, _ROWS):
+        end = min(begin + _ROWS, n)
+        starts, sizes = most[begin : end + 1] - most[begin], lengths[begin:end]
+        seen = np.empty(starts[-1], np.int32)
+        for one, other, weight in pairs:
+            for m in (one, other):
+                _add_rows(m.indptr, m.indices, m.data, weight, begin, end, columns, dense, starts, seen, sizes)
+        indices.append(np.empty(sizes.sum(), np.int32))
+        data.append(np.empty(sizes.sum(), np.float32))
+        _collect(dense, starts, seen, sizes, indices[-1], data[-1])
+    pointers = np.concatenate([[0], np.cumsum(lengths)])
+    return SparseMatrix(pointers, np.concatenate(indices), np.concatenate(data), columns)
 
 
 def _bounds(used: Sequence[tuple[sp.csr_array, np.float32]], first: int, last: int) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from textlds.counts.lagcounts import LagCounts
 from textlds.lexicon.meaning import Meaning, make_meaning, steps
 from textlds.lexicon.profiles import PRODUCTS, word_profiles
 from textlds.lexicon.spelling import STEPS, fit_spelling
-from textlds.linalg.sparse import SparseMatrix
+from textlds.linalg.sparse import CountMatrix
 from textlds.linalg.tall import Tall
 from textlds.progress import Progress
 
@@ -47,7 +47,7 @@ class Lexicon:
 
 
 def make_lexicon(
-    counts: LagCounts, neighbours: SparseMatrix, size: int, *, seed: int, threads: int, progress: Progress
+    counts: LagCounts, neighbours: CountMatrix, size: int, *, seed: int, threads: int, progress: Progress
 ) -> Lexicon:
     """Make the lexicon from counts, with bars that show how far it is.
 

@@ -25,11 +25,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from textlds.corpus.vocabulary import Vocabulary
@@ -37,7 +36,7 @@ from textlds.lexicon.cooccurrences import cooccurrences
 from textlds.lexicon.spelling import STEPS, fit_spelling
 from textlds.lexicon.unknown import spelt
 from textlds.linalg.krylov import krylov_products, leading_eigenvectors
-from textlds.linalg.sparse import SparseMatrix
+from textlds.linalg.sparse import CountMatrix
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.tall import Tall, gram
 from textlds.linalg.types import Vector
@@ -94,7 +93,7 @@ def passage_mean(vectors: Tall, frequencies: Vector) -> NDArray[np.float32]:
 
 
 def make_meaning(
-    lags: Sequence[sp.csr_array],
+    lags: Sequence[Any],
     unigrams: NDArray[Any],
     vocabulary: Vocabulary,
     size: int,
@@ -142,9 +141,9 @@ def make_meaning(
 
 
 def _factorise(
-    counts: SparseMatrix,
+    counts: CountMatrix,
     out: Tall,
-    lags: Sequence[sp.csr_array],
+    lags: Sequence[Any],
     shape: Sequence[float],
     *,
     rng: np.random.Generator,
@@ -152,7 +151,7 @@ def _factorise(
     on_step: Callable[[], None],
 ) -> None:
     """Write m(w) of all words; rows of words that nothing is known of stay zero."""
-    core, size = len(counts.indptr) - 1, out.shape[1]
+    core, size = counts.shape[0], out.shape[1]
     roots, scale = _stabilised(counts)
     none = np.zeros((core, 0))
 
@@ -180,16 +179,16 @@ def _factorise(
     out /= np.where(lengths > _NOTHING * lengths.max(initial=0), lengths, np.float32(np.inf))
 
 
-def _stabilised(counts: SparseMatrix) -> tuple[SparseMatrix, Vector]:
+def _stabilised(counts: CountMatrix) -> tuple[CountMatrix, Vector]:
     """Return M^½ and the diagonal of diag(r)^-¼ (0 for sums of 0)."""
     sums = counts.marginals()[0]
     scale = np.divide(1.0, sums**0.25, out=np.zeros_like(sums), where=sums > 0)
-    return replace(counts, data=np.sqrt(counts.data), _transpose=[]), scale
+    return counts.mapped(np.sqrt, transposed=False), scale
 
 
-def _fit_contexts(counts: SparseMatrix, vectors: Tall, frequencies: Vector, trust: Vector) -> Tall:
+def _fit_contexts(counts: CountMatrix, vectors: Tall, frequencies: Vector, trust: Vector) -> Tall:
     """Return the ridge regression from c(w) to meaning(w) over the first words, (d, d)."""
-    core = len(counts.indptr) - 1
+    core = counts.shape[0]
     weights = word_weights(frequencies)
     summands = vectors * weights[:, None] - passage_mean(vectors, frequencies)
     sums = counts.marginals()[0]

@@ -20,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 from textlds.linalg.elementwise import inverse_or_zero
-from textlds.linalg.sparse import SparseMatrix
+from textlds.linalg.sparse import CountMatrix
 from textlds.linalg.tall import Tall, gram, orthonormal, times
 from textlds.linalg.types import Vector
 
@@ -31,7 +31,7 @@ PRODUCTS = 4 * (_ROUNDS + 1)
 
 
 def word_profiles(
-    neighbours: SparseMatrix,
+    neighbours: CountMatrix,
     size: int,
     *,
     rng: np.random.Generator,
@@ -77,7 +77,7 @@ def word_profiles(
     return profiles
 
 
-def _stabilised(counts: SparseMatrix) -> tuple[SparseMatrix, Vector, Vector]:
+def _stabilised(counts: CountMatrix) -> tuple[CountMatrix, Vector, Vector]:
     """Return N^½, and the diagonals of diag(a)^-¼ and diag(b)^-¼ (0 for sums of 0)."""
     sums = counts.marginals()
     left, right = (inverse_or_zero(x**0.25) for x in sums)

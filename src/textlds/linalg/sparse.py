@@ -9,10 +9,10 @@ that no two threads ever write to the same row, and the result has the same bits
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,31 @@ from textlds.linalg.types import Matrix, Vector
 Panel = TypeVar("Panel", NDArray[np.float32], NDArray[np.float64])
 
 _BLOCK_BYTES = 512  # of a row of the panel: 128 columns of float32, 64 of float64
-_FEW = 16  # columns of a panel that are scattered rather than gathered through a transpose
+FEW = 16  # columns of a panel that are scattered rather than gathered through a transpose
 _PARTS_PER_THREAD = 8  # rows differ by orders of magnitude in length: small parts keep the threads level
+
+
+class CountMatrix(Protocol):
+    """A sparse matrix by what learning asks of it; :class:`SparseMatrix` is one that lies in memory."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
+    def mapped(self, function: Callable[[NDArray[Any]], NDArray[Any]], *, transposed: bool = True) -> Self:
+        """Return the matrix with a function applied to its entries."""
+
+    def scaled_matmat(self, X: Panel, left: Vector, right: Vector, U: Matrix, V: Matrix) -> Panel:
+        """Return (diag(left) M − U Vᵀ) diag(right) X."""
+
+    def scaled_rmatmat(self, X: Panel, left: Vector, right: Vector, U: Matrix, V: Matrix) -> Panel:
+        """Return (diag(left) Mᵀ − U Vᵀ) diag(right) X."""
+
+    def marginals(self) -> tuple[Vector, Vector]:
+        """Return the sums of the rows and of the columns."""
+
+    def to_dense(self) -> Matrix:
+        """Return the matrix as an array; for small sizes only."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,17 +82,29 @@ class SparseMatrix:
         """Rows and columns."""
         return len(self.indptr) - 1, self.columns
 
+    @property
+    def _arrays(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """The arrays of one type for the compiler, wherever they come from."""
+        return _readonly(self.indptr), _readonly(self.indices), _readonly(self.data)
+
     def transpose(self) -> SparseMatrix:
         """Return the transpose in the same format, built on first use: O(entries) time, as much memory again."""
         if not self._transpose:
-            indptr, indices, data = map(_readonly, _transpose(self.indptr, self.indices, self.data, self.columns))
+            indptr, indices, data = map(_readonly, _transpose(*self._arrays, self.columns))
             self._transpose.append(SparseMatrix(indptr, indices, data, self.shape[0], self.threads))
         return self._transpose[0]
 
-    def mapped(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> SparseMatrix:
-        """Return the matrix with a function applied to its entries; the places of the entries are shared."""
-        result, back = (replace(m, data=_readonly(function(m.data)), _transpose=[]) for m in (self, self.transpose()))
-        result._transpose.append(back)
+    def mapped(self, function: Callable[[NDArray[Any]], NDArray[Any]], *, transposed: bool = True) -> SparseMatrix:
+        """Return the matrix with a function applied to its entries; the places of the entries are shared.
+
+        Args:
+            function: From values to values.
+            transposed: Whether products with the transpose will be asked for too: its places are then shared as well.
+        """
+        result = replace(self, data=_readonly(function(self.data)), _transpose=[])
+        if transposed:
+            back = self.transpose()
+            result._transpose.append(replace(back, data=_readonly(function(back.data)), _transpose=[]))
         return result
 
     def matmat(self, X: Panel) -> Panel:
@@ -84,13 +119,18 @@ class SparseMatrix:
         is finished.
         """
         out = np.empty((self.shape[0], X.shape[1]), X.dtype)
-        left, right, U, V = (np.ascontiguousarray(array, X.dtype) for array in (left, right, U, V))
-        width = _BLOCK_BYTES // X.itemsize
+        left, U = (np.ascontiguousarray(array, X.dtype) for array in (left, U))
         parts = self._parts()
-        for start in range(0, X.shape[1], width):
-            panel = np.ascontiguousarray(X[:, start : start + width] * right[:, None])
-            multiply = partial(_gather, self.indptr, self.indices, self.data, panel, left, U, V.T @ panel, out, start)
-            parallel_map(multiply, parts, threads=self.threads)
+        for start, panel, low in panel_blocks(X, right, V):
+            arrays = (*self._arrays, _readonly(panel), _readonly(left), _readonly(U), _readonly(low))
+            parallel_map(partial(_gather, *arrays, out, start), parts, threads=self.threads)
+        return out
+
+    def packed_matmat(self, panel: Panel, left: Panel, U: Panel, low: Panel) -> Panel:
+        """Return diag(left) M · panel − U · low, for a block of :func:`panel_blocks`, on one thread."""
+        out = np.empty((self.shape[0], panel.shape[1]), panel.dtype)
+        arrays = (*self._arrays, _readonly(panel), _readonly(left), _readonly(U), _readonly(low))
+        _gather(*arrays, out, 0, (0, self.shape[0]))
         return out
 
     def rmatmat(self, X: Panel) -> Panel:
@@ -103,18 +143,28 @@ class SparseMatrix:
         A few columns are scattered, on one thread, where building the transpose would take longer than the product. The
         panel alone decides which way, not what was computed before: the same panel gives the same bits.
         """
-        if X.shape[1] > _FEW:
+        if X.shape[1] > FEW:
             return self.transpose().scaled_matmat(X, left, right, U, V)
         scaled = X * right[:, None].astype(X.dtype)
         out = np.zeros((self.columns, X.shape[1]), X.dtype)
-        _scatter(self.indptr, self.indices, self.data, scaled, out)
+        self.scatter(scaled, out)
         return left[:, None].astype(X.dtype) * out - U.astype(X.dtype) @ (V.astype(X.dtype).T @ scaled)
+
+    def scatter(self, X: Panel, out: Panel) -> None:
+        """Add Mᵀ X to ``out``, row after row."""
+        _scatter(*self._arrays, _readonly(X), out)
 
     def marginals(self) -> tuple[Vector, Vector]:
         """Return the sums of the rows and of the columns."""
         rows, columns = np.zeros(self.shape[0]), np.zeros(self.columns)
-        _add_up(self.indptr, self.indices, self.data, rows, columns)
+        _add_up(*self._arrays, rows, columns)
         return rows, columns
+
+    def to_dense(self) -> Matrix:
+        """Return the matrix as an array."""
+        dense = np.zeros(self.shape)
+        dense[np.repeat(np.arange(self.shape[0]), np.diff(self.indptr)), self.indices] = self.data
+        return dense
 
     def _parts(self) -> list[tuple[int, int]]:
         """Cut the rows into runs of about the same number of entries."""
@@ -122,6 +172,20 @@ class SparseMatrix:
         goals = np.linspace(0, self.indptr[-1], pieces + 1)[1:-1]
         cuts = np.unique(np.concatenate([[0], np.searchsorted(self.indptr, goals), [self.shape[0]]]))
         return [(int(a), int(b)) for a, b in itertools.pairwise(cuts)]
+
+
+def as_counts(matrix: Any, *, threads: int) -> CountMatrix:
+    """Return a scipy CSR array as a matrix of counts; one that has products of its own is that already."""
+    return matrix if hasattr(matrix, "scaled_matmat") else SparseMatrix.from_scipy(matrix, threads=threads)
+
+
+def panel_blocks(X: Panel, right: Vector, V: Matrix) -> Iterator[tuple[int, Panel, Panel]]:
+    """Yield the blocks of columns in which a product is done: the first column, diag(right) X of it, and Vᵀ of that."""
+    right, V = (np.ascontiguousarray(array, X.dtype) for array in (right, V))
+    width = _BLOCK_BYTES // X.itemsize
+    for start in range(0, X.shape[1], width):
+        panel = np.ascontiguousarray(X[:, start : start + width] * right[:, None])
+        yield start, panel, V.T @ panel
 
 
 def _readonly(array: NDArray[Any]) -> NDArray[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,18 @@ Array = NDArray[Any]
 
 def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
     """Write arrays in the safetensors format, without a copy of them in memory."""
+    with path.open("wb") as file:
+        for part in _stored(arrays):
+            file.write(part)
+
+
+def packed_arrays(arrays: Mapping[str, Array]) -> bytes:
+    """Return the bytes of such a file, for where there is no file to write."""
+    return b"".join(_stored(arrays))
+
+
+def _stored(arrays: Mapping[str, Array]) -> Iterator[bytes | memoryview]:
+    """Yield the header, and the data of every array."""
     header: dict[str, Any] = {}
     offset = 0
     # widest numbers first: with data on a cache line, every array is aligned to its own numbers
@@ -37,22 +49,44 @@ def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
     text = json.dumps(header, separators=(",", ":")).encode()
     # Data starts on a cache line, so that a memory map of it is aligned.
     text += b" " * (-(8 + len(text)) % 64)
-    with path.open("wb") as file:
-        file.write(len(text).to_bytes(8, "little"))
-        file.write(text)
-        for array in ordered.values():
-            file.write(array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8).data)
+    yield len(text).to_bytes(8, "little") + text
+    for array in ordered.values():
+        yield array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8).data
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
     """Map the arrays of a safetensors file into memory, read-only; nothing is read until it is used."""
     try:
         with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            size = path.stat().st_size
-            if not 2 <= length <= size - 8:
-                raise ValueError(f"header of {length} bytes in a file of {size}")
-            header = json.loads(file.read(length))
+            length, size = int.from_bytes(file.read(8), "little"), path.stat().st_size
+            header = file.read(length) if length <= size else b""
+    except FileNotFoundError as error:
+        raise FormatError(f"{path} is missing. {REMEDY}") from error
+
+    def take(dtype: np.dtype[Any], shape: tuple[int, ...], offset: int) -> Array:
+        return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=shape)
+
+    return _parsed(str(path), header, length, size, take)
+
+
+def arrays_of(content: bytes, name: str) -> dict[str, Array]:
+    """Return the arrays of the bytes of a safetensors file, without a copy, read-only; errors name the file."""
+    length = int.from_bytes(content[:8], "little")
+
+    def take(dtype: np.dtype[Any], shape: tuple[int, ...], offset: int) -> Array:
+        return np.frombuffer(content, dtype, math.prod(shape), offset).reshape(shape)
+
+    return _parsed(name, content[8 : 8 + length], length, len(content), take)
+
+
+def _parsed(
+    where: str, text: bytes, length: int, size: int, take: Callable[[np.dtype[Any], tuple[int, ...], int], Array]
+) -> dict[str, Array]:
+    """Return the arrays that a header describes; ``take`` gives one by type, shape and place in the file."""
+    try:
+        if not 2 <= length <= size - 8:
+            raise ValueError(f"header of {length} bytes in a file of {size}")
+        header = json.loads(text)
         if not isinstance(header, dict):
             raise ValueError(f"header is a {type(header).__name__}")
         arrays: dict[str, Array] = {}
@@ -66,15 +100,10 @@ def read_arrays(path: Path) -> dict[str, Array]:
             fits = isinstance(start, int) and isinstance(stop, int) and min(shape, default=0) >= 0 <= start
             if not fits or stop - start != count * dtype.itemsize or 8 + length + stop > size:
                 raise ValueError(f"array {name!r}: offsets {start}..{stop} do not fit shape {shape} of {dtype}")
-            if count == 0:
-                arrays[name] = np.empty(shape, dtype)
-            else:
-                arrays[name] = np.memmap(path, dtype=dtype, mode="r", offset=8 + length + start, shape=shape)
+            arrays[name] = take(dtype, shape, 8 + length + start) if count else np.empty(shape, dtype)
         return arrays
-    except FileNotFoundError as error:
-        raise FormatError(f"{path} is missing. {REMEDY}") from error
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise FormatError(f"{path} is not a valid safetensors file ({error}). {REMEDY}") from error
+        raise FormatError(f"{where} is not a valid safetensors file ({error}). {REMEDY}") from error
 
 
 _DTYPES = {

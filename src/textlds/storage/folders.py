@@ -201,8 +201,12 @@ def write_config(folder: Path, *, kind: str, content: Mapping[str, Any]) -> None
     with ThreadPoolExecutor(default_threads()) as pool:  # hashing gives up the GIL
         sums = pool.map(_sha256, paths)
         files = {p.name: {"bytes": p.stat().st_size, "sha256": sha256} for p, sha256 in zip(paths, sums, strict=True)}
-    config = {"format": f"textlds-{kind}", "format_version": FORMAT_VERSION, **content, "files": files}
-    write_json(folder / CONFIG, config)
+    write_json(folder / CONFIG, make_config(kind, content, files))
+
+
+def make_config(kind: str, content: Mapping[str, Any], files: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the content of a ``config.json``."""
+    return {"format": f"textlds-{kind}", "format_version": FORMAT_VERSION, **content, "files": files}
 
 
 def read_config(
@@ -224,26 +228,35 @@ def read_config(
         )
     if not (folder / CONFIG).is_file():
         raise FormatError(f"{folder} is not a textlds folder: it has no {CONFIG}.")
-    config = read_json(folder / CONFIG)
+    config = check_config(read_json(folder / CONFIG), str(folder), kind=kind)
+    check_files(folder, config, check=check)
+    return config
+
+
+def check_config(config: Any, where: str, *, kind: str | None = None) -> dict[str, Any]:
+    """Check the format, its version and the list of files of a ``config.json``."""
     if not isinstance(config, dict) or not str(config.get("format", "")).startswith("textlds-"):
-        raise FormatError(f"{folder / CONFIG} was not written by textlds.")
+        raise FormatError(f"{where}/{CONFIG} was not written by textlds.")
     found = config["format"].removeprefix("textlds-")
     if kind is not None and found != kind:
         what = _NAMES.get(found, found)
-        raise FormatError(f"{folder} is {what}, but {_NAMES.get(kind, kind)} {_hint(kind)}")
+        raise FormatError(f"{where} is {what}, but {_NAMES.get(kind, kind)} {_hint(kind)}")
     version = config.get("format_version")
     if version != FORMAT_VERSION:
         raise FormatError(
-            f"{folder} has format version {version}; this textlds reads version {FORMAT_VERSION}. "
+            f"{where} has format version {version}; this textlds reads version {FORMAT_VERSION}. "
             f"It was written by textlds {config.get('textlds_version', 'of unknown version')}: "
             f"install that one, or write it again."
         )
-    files = config.get("files")
-    if not isinstance(files, dict):
-        raise FormatError(f"{folder / CONFIG} does not list the folder's files. {REMEDY}")
-    with ThreadPoolExecutor(default_threads()) as pool:
-        list(pool.map(lambda item: _check_file(folder, *item, check=check), files.items()))
+    if not isinstance(config.get("files"), dict):
+        raise FormatError(f"{where}/{CONFIG} does not list the folder's files. {REMEDY}")
     return config
+
+
+def check_files(folder: Path, config: Mapping[str, Any], *, check: Literal["sums", "sizes"]) -> None:
+    """Check every file that a config lists against its recorded size, and its sum if that is wanted."""
+    with ThreadPoolExecutor(default_threads()) as pool:
+        list(pool.map(lambda item: _check_file(folder, *item, check=check), config["files"].items()))
 
 
 def _hint(kind: str | None) -> str:
@@ -255,22 +268,32 @@ def _hint(kind: str | None) -> str:
 
 def write_json(path: Path, content: Any, *, indent: int | None = 1) -> None:
     """Write JSON that is the same bytes for the same content; without ``indent``, large content is written quickly."""
-    text = json.dumps(content, ensure_ascii=False, indent=indent, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    path.write_bytes(json_bytes(content, indent=indent))
+
+
+def json_bytes(content: Any, *, indent: int | None = 1) -> bytes:
+    """Return JSON as it is written."""
+    return (json.dumps(content, ensure_ascii=False, indent=indent, allow_nan=False) + "\n").encode("utf-8")
 
 
 def read_json(path: Path) -> Any:
     """Read JSON of a folder, which may be a stranger's; whatever this library would not write is a FormatError."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return parse_json(path.read_bytes(), str(path))
+    except FileNotFoundError as error:
+        raise FormatError(f"{path} is missing. {REMEDY}") from error
+
+
+def parse_json(data: bytes, where: str) -> Any:
+    """Return what JSON says; errors name where it is from."""
+    try:
+        text = data.decode("utf-8")
         content = json.loads(text, parse_constant=_no_constant)
         _check_depth(content)
         if "\\u" in text:  # a lone surrogate cannot be written again
             json.dumps(content, ensure_ascii=False).encode("utf-8")
-    except FileNotFoundError as error:
-        raise FormatError(f"{path} is missing. {REMEDY}") from error
     except (ValueError, RecursionError) as error:  # also integers of more digits than Python converts
-        raise FormatError(f"{path} is not valid JSON ({error}). {REMEDY}") from error
+        raise FormatError(f"{where} is not valid JSON ({error}). {REMEDY}") from error
     return content
 
 
