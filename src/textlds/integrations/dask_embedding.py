@@ -87,8 +87,11 @@ def embed_on_cluster(
     jobs = [(embedder, pieces[n], folder, _part(n), f"{digest}:{n}") for n in missing]
     futures = cluster.submit("embed", _embed, jobs)
     cluster.watch("Embed", futures, unit="parts")
+    # a worker that dies now takes its answers with it, and its parts are made again: only then is anything left over
+    texts = sum(client.gather(futures))
+    client.cancel(futures, force=True)
     folder.clear()
-    return {"parts": len(pieces), "made": len(missing), "texts": sum(client.gather(futures))}
+    return {"parts": len(pieces), "made": len(missing), "texts": texts}
 
 
 def _part(number: int) -> str:
