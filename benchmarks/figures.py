@@ -15,11 +15,11 @@ BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
 
 def main() -> None:
-    rows = [*counting(), *learning(), *inference(), *tagging(), *entities(), *language(), *recurrent()]
+    rows = [*counting(), *learning(), *inference(), *taggers(), *tagging(), *entities(), *language(), *recurrent()]
     table = ["| what | textlds | next to | script |", "|---|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
     pictures = [
         f"![{title}](docs/results/{name}.png)"
-        for name, title in (("tradeoff", "Tagging accuracy against speed"), ("learning", "Training time"))
+        for name, title in (("taggers", "Whole taggers: accuracy against speed"), ("learning", "Training time"))
         if (RESULTS / f"{name}.png").exists()
     ]
     readme = ROOT / "README.md"
@@ -108,6 +108,24 @@ def inference() -> list[tuple[str, str, str, str]]:
                 "`inference.py`",
             ),
         ]
+    return rows
+
+
+def taggers() -> list[tuple[str, str, str, str]]:
+    rows = []
+    for title, found in load("taggers").items():
+        cells = {row["name"]: row for row in found.get("rows", [])}
+        own = cells.pop("textlds", None)
+        if own is None:
+            continue
+        others = ", ".join(f"{name} {row['mean']:.1f}" for name, row in cells.items())
+        measure = "per cent right" if found["task"] == "tags" else "F1"
+        rows.append((f"taggers: {title}, {own['set']}, {measure}", f"{own['mean']:.1f}", others, "`taggers.py`"))
+        timed = {name: row["tokens_per_second"] for name, row in cells.items() if "tokens_per_second" in row}
+        if timed and "tokens_per_second" in own and len(rows) == 1:
+            rates = ", ".join(f"{name} {rate:,.0f}" for name, rate in timed.items())
+            rows.append(("tokens/s from raw text to tags, one thread", f"{own['tokens_per_second']:,.0f}", rates,
+                         "`taggers.py`"))  # fmt: skip
     return rows
 
 

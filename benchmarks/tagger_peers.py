@@ -173,10 +173,7 @@ class SpaCy:
         self._task, self._nlp = task, spacy.blank("en")
         nlp = self._nlp
         if vectors is not None:
-            from spacy.training.initialize import (
-                convert_vectors,
-                init_vocab,  # noqa: F401
-            )
+            from spacy.training.initialize import convert_vectors
 
             convert_vectors(nlp, vectors, truncate=0, prune=-1, mode="floret")
         embed = {"include_static_vectors": vectors is not None}
@@ -256,7 +253,7 @@ class TransformerNetwork:
 
         self._transformer, self._task = Transformer(), task
         labels = [_bioes(s.tags, task) for s in train]
-        self._network = ChainClassifier(seed=seed).fit(self._matrices([s.tokens for s in train]), labels)
+        self._network = ChainClassifier(seed=seed).fit(self._remembered([s.tokens for s in train]), labels)
 
     def _matrices(self, sentences: Tokens) -> list[Any]:
         import numpy as np
@@ -264,8 +261,15 @@ class TransformerNetwork:
         vectors = self._transformer.vectors(sentences)
         return np.split(vectors, np.cumsum([len(s) for s in sentences])[:-1])
 
+    def _remembered(self, sentences: Tokens) -> list[Any]:
+        """Return the same, of labelled sentences, which are asked for many times."""
+        new = [tokens for tokens in dict.fromkeys(map(tuple, sentences)) if tokens not in _SEEN]
+        if new:
+            _SEEN.update(zip(new, self._matrices(new), strict=True))
+        return [_SEEN[tuple(tokens)] for tokens in sentences]
+
     def predict(self, sentences: Sequence[Tagged]) -> list[list[str]]:
-        found = self._network.predict(self._matrices([s.tokens for s in sentences]))
+        found = self._network.predict(self._remembered([s.tokens for s in sentences]))
         return [_iob2(tuple(tags.tolist()), self._task) for tags in found]
 
     def raw(self, texts: Sequence[str]) -> int:
@@ -316,6 +320,7 @@ def _split(text: str) -> list[str]:
 
 
 _ENCODER: Any = None
+_SEEN: dict[tuple[str, ...], Any] = {}  # vectors of the transformer
 
 
 def _iob2(tags: Sequence[str], task: Task) -> list[str]:

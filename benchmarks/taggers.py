@@ -2,7 +2,9 @@
 
     python -m benchmarks.taggers MODEL --train train.conllu --dev dev.conllu --test test.conllu [--column xpos]
     python -m benchmarks.taggers MODEL --train eng.train --dev eng.testa --test eng.testb --entities
-        [--raw TEXT] [--floret TEXT] [--seeds 3] [--only NAME ...] [--curve 10 30 100 ...] [--genres] [--results FOLDER]
+        [--raw TEXT] [--floret TEXT] [--seeds 3] [--only NAME ...] [--curve 10 30 100 ...] [--genres]
+        [--name NAME] [--results FOLDER]
+    python -m benchmarks.taggers --report FOLDER
 
 Everything learns from the same labelled sentences with their tokens, on one thread, in one run; whatever a tagger
 chooses, it chooses on --dev. The test set is read at the end. Times are those of the processor, so that other work on
@@ -10,8 +12,13 @@ the machine counts for nothing: minutes of training, tokens a second of the firs
 tokeniser. Differences to textlds are tested on the test set: McNemar's exact test for tags, approximate randomisation
 for entities.
 
---curve draws so many training sentences, --draws times, for every tagger, and measures on --dev. --genres trains on
-each genre of a treebank whose sentence ids begin with it (UD English EWT) and measures on the others of --dev.
+--seeds is for textlds; peers are trained --peer-seeds times. --curve draws so many training sentences, --draws times
+(fewer for slow taggers and many sentences), for every tagger, and measures on --dev. --genres trains on each genre of a
+treebank whose sentence ids begin with it (UD English EWT) and measures on the others of --dev; --adapted NAME=MODEL
+adds a model whose counts have unlabelled text of the other genres in them.
+
+Results are stored after every tagger, in place of those of the same name before; --report writes the page and the
+picture of what is stored.
 """
 
 from __future__ import annotations
@@ -22,26 +29,59 @@ import os
 import platform
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.tagger_peers import Peer, peers, train_floret
+from benchmarks.tagger_peers import Peer, Textlds, peers, train_floret
+from benchmarks.taggers_report import OURS, page, plot
 from benchmarks.texts import first_lines
 from textlds.corpus.reading.tagged import Tagged, read_lines, read_tagged
 from textlds.evaluation.measures import accuracy, mcnemar, randomisation_test, right
 from textlds.tagging.entities import convert_tags, entities
 from textlds.tagging.labels import Task
 
-OURS = "textlds"
+SEEDED = ("spaCy blank", "spaCy + floret", "NLTK perceptron")  # peers that a seed changes
+SLOW = ("CRFsuite", "spaCy blank", "spaCy + floret", "transformer + our network")
 
 
 def main() -> None:
+    arguments = options().parse_args()
+    if arguments.report:
+        report(arguments.report)
+        return
+    print(f"{os.cpu_count()} cores, {platform.machine()}, load {os.getloadavg()[0]:.1f}")
+    task: Task = "entities" if arguments.entities else "tags"
+    files = {name: getattr(arguments, name) for name in ("train", "dev", "test") if getattr(arguments, name)}
+    sets = {name: read_tagged(path, column=arguments.column) for name, path in files.items()}
+    floret = None
+    if arguments.floret is not None:
+        floret = arguments.floret.with_suffix(".floret")
+        if not floret.exists():
+            train_floret(arguments.floret, floret)
+    chosen = peers(arguments.model, floret=floret, task=task)
+    for name, _, model in (one.partition("=") for one in arguments.adapted):
+        chosen[name] = partial(Textlds, Path(model))
+    if arguments.only:
+        chosen = {name: make for name, make in chosen.items() if name in arguments.only}
+    store = Store(arguments, task, sum(map(len, sets["train"])))
+    if arguments.curve is not None:
+        sizes = [min(size, len(sets["train"])) for size in arguments.curve]
+        curve(chosen, sets, task, sizes, arguments.draws, store)
+    elif arguments.genres:
+        genres(chosen, arguments, task, store)
+    else:
+        raw = first_lines(arguments.raw, arguments.raw_tokens) if arguments.raw else []
+        table(chosen, sets, task, raw, (arguments.seeds, arguments.peer_seeds), store)
+
+
+def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", type=Path)
-    parser.add_argument("--train", required=True)
-    parser.add_argument("--dev", required=True)
+    parser.add_argument("model", type=Path, nargs="?")
+    parser.add_argument("--train")
+    parser.add_argument("--dev")
     parser.add_argument("--test")
     parser.add_argument("--column")
     parser.add_argument("--entities", action="store_true")
@@ -49,47 +89,62 @@ def main() -> None:
     parser.add_argument("--raw-tokens", type=float, default=2e5)
     parser.add_argument("--floret", type=Path, help="text, tokens with spaces between them, for floret vectors")
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--peer-seeds", type=int, default=1)
     parser.add_argument("--only", nargs="+", help="names of taggers")
     parser.add_argument("--curve", type=int, nargs="*", help="numbers of training sentences")
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--genres", action="store_true")
+    parser.add_argument("--adapted", nargs="*", default=[], metavar="NAME=MODEL")
     parser.add_argument("--name", default="taggers", help="of the entry in the results")
     parser.add_argument("--results", type=Path, help="folder for taggers.json")
-    arguments = parser.parse_args()
-    print(f"{os.cpu_count()} cores, {platform.machine()}, load {os.getloadavg()[0]:.1f}")
-    task: Task = "entities" if arguments.entities else "tags"
-    files = {name: getattr(arguments, name) for name in ("train", "dev", "test") if getattr(arguments, name)}
-    sets = {name: read_tagged(path, column=arguments.column) for name, path in files.items()}
-    floret = None
-    if arguments.floret is not None:
-        floret = train_floret(arguments.floret, Path("/tmp") / f"{arguments.floret.stem}.floret")
-    chosen = peers(arguments.model, floret=floret, task=task)
-    if arguments.only:
-        chosen = {name: make for name, make in chosen.items() if name in arguments.only}
-    found: dict[str, Any] = {"task": task, "column": arguments.column, "tokens": sum(map(len, sets["train"]))}
-    if arguments.curve is not None:
-        found["curve"] = curve(chosen, sets, task, arguments.curve, arguments.draws)
-    elif arguments.genres:
-        found["genres"] = genres(chosen, arguments, task)
-    else:
-        raw = first_lines(arguments.raw, arguments.raw_tokens) if arguments.raw else []
-        found["rows"] = table(chosen, sets, task, raw, arguments.seeds)
-    if arguments.results:
-        write(arguments.results / "taggers.json", arguments.name, found)
+    parser.add_argument("--report", type=Path, help="folder with taggers.json, for taggers.md and taggers.png")
+    return parser
+
+
+class Store:
+    """Where results are kept, row by row."""
+
+    def __init__(self, arguments: argparse.Namespace, task: Task, tokens: int) -> None:
+        self._path = arguments.results / "taggers.json" if arguments.results else None
+        self._name, self._facts = arguments.name, {"task": task, "column": arguments.column, "tokens": tokens}
+
+    def add(self, kind: str, row: dict[str, Any], *keys: str) -> None:
+        """Add a row to the entry, in place of one with the same keys."""
+        if self._path is None:
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        found = json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
+        entry = found.setdefault(self._name, {})
+        entry.update(self._facts)
+        others = [one for one in entry.get(kind, []) if any(one[key] != row[key] for key in keys)]
+        entry[kind] = [*others, row]
+        self._path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def report(folder: Path) -> None:
+    """Write the page, and the picture of the first entry."""
+    results = json.loads((folder / "taggers.json").read_text(encoding="utf-8"))
+    (folder / "taggers.md").write_text(page(results), encoding="utf-8")
+    title, found = next((name, found) for name, found in results.items() if found.get("rows"))
+    plot(found, title, folder / "taggers.png")
 
 
 def table(
-    chosen: dict[str, Callable[..., Peer]], sets: dict[str, list[Tagged]], task: Task, raw: list[str], seeds: int
-) -> list[dict[str, Any]]:
+    chosen: dict[str, Callable[..., Peer]],
+    sets: dict[str, list[Tagged]],
+    task: Task,
+    raw: list[str],
+    seeds: tuple[int, int],
+    store: Store,
+) -> None:
     """Train every tagger and measure it; the first seed is the one that is tested and timed."""
     part = "test" if "test" in sets else "dev"
     gold, known = sets[part], {token for s in sets["train"] for token in s.tokens}
-    rows: list[dict[str, Any]] = []
     ours: list[list[str]] | None = None
     for name, make in chosen.items():
         row: dict[str, Any] = {"name": name, "set": part}
         values = []
-        for seed in range(seeds if name.startswith((OURS, "spaCy", "NLTK")) else 1):
+        for seed in range(seeds[0] if name == OURS else seeds[1] if name in SEEDED else 1):
             began = time.process_time()
             try:
                 peer = make(sets["train"], sets["dev"], task, seed)
@@ -107,14 +162,11 @@ def table(
                 elif ours is not None:
                     row["against textlds"] = compared(gold, ours, predicted, task)
                 if raw:
-                    peer.raw(raw[:5])
-                    began = time.process_time()
-                    count = peer.raw(raw)
-                    row["tokens_per_second"] = count / (time.process_time() - began)
+                    row["tokens_per_second"] = speed(peer, raw)
         if not values:
             continue
         row |= {"seeds": values, "mean": float(np.mean(values)), "spread": float(np.std(values))}
-        rows.append(row)
+        store.add("rows", row, "name")
         rate = f"{row.get('tokens_per_second', 0):>10,.0f} tokens/s"
         details = f"known {row['known']:.2f} unknown {row['unknown']:.2f}" if task == "tags" else ""
         print(
@@ -122,7 +174,21 @@ def table(
             f"{row['bytes'] / 1e6:7.1f} MB {rate}  {row.get('against textlds', '')}",
             flush=True,
         )  # fmt: skip
-    return rows
+
+
+def speed(peer: Peer, raw: list[str]) -> float:
+    """Return tokens a second from raw text, the best of three: of the first twentieth for slow taggers."""
+    peer.raw(raw[:5])
+    few = raw[: max(5, len(raw) // 20)]
+    found = []
+    for texts in (few, raw, raw):
+        began = time.process_time()
+        count = peer.raw(texts)
+        seconds = time.process_time() - began
+        found.append(count / seconds)
+        if seconds > 5:  # the whole would take long and say the same
+            break
+    return max(found)
 
 
 def measured(gold: Sequence[Tagged], predicted: list[list[str]], known: set[str], task: Task) -> dict[str, Any]:
@@ -149,39 +215,53 @@ def curve(
     task: Task,
     sizes: Sequence[int],
     draws: int,
-) -> list[dict[str, Any]]:
+    store: Store,
+) -> None:
     """Measure every tagger on dev after a few labelled sentences; half of dev is for choosing, half for measuring."""
     known: set[str] = set()
     dev = sets["dev"]
     choose, measure = dev[: len(dev) // 2], dev[len(dev) // 2 :]
-    rows = []
     for size in sizes:
         for name, make in chosen.items():
             values = []
-            for draw in range(draws if size < len(sets["train"]) else 1):
+            for draw in range(_draws(name, size, len(sets["train"]), draws)):
                 order = np.random.default_rng([size, draw]).permutation(len(sets["train"]))[:size]
                 train = [sets["train"][i] for i in order]
                 # so few labels are no match for a development set as large as the whole
-                peer = make(train, choose[: max(10, size // 2)], task, draw)
+                try:
+                    peer = make(train, choose[: max(10, size // 2)], task, draw)
+                except ImportError as error:
+                    print(f"  {name}: not installed ({error.name})", flush=True)
+                    break
                 values.append(measured(measure, peer.predict(measure), known, task)["value"])
-            rows.append({"name": name, "sentences": size, "values": values, "mean": float(np.mean(values))})
-            print(f"  {size:>6} {name:<26} {np.mean(values):6.2f} ± {np.std(values):.2f}", flush=True)
-    return rows
+            if values:
+                row = {"name": name, "sentences": size, "values": values, "mean": float(np.mean(values))}
+                store.add("curve", row, "name", "sentences")
+                print(f"  {size:>6} {name:<26} {np.mean(values):6.2f} ± {np.std(values):.2f}", flush=True)
 
 
-def genres(chosen: dict[str, Callable[..., Peer]], arguments: argparse.Namespace, task: Task) -> list[dict[str, Any]]:
+def _draws(name: str, size: int, whole: int, draws: int) -> int:
+    """Return how many draws a tagger gets: all of them while they take seconds."""
+    if size >= whole:
+        return 1
+    if size > 1000 or (size > 300 and name in SLOW):
+        return min(draws, 1 if name in SLOW else 2)
+    return min(draws, 2) if size > 100 and name in SLOW else draws
+
+
+def genres(chosen: dict[str, Callable[..., Peer]], arguments: argparse.Namespace, task: Task, store: Store) -> None:
     """Train on each genre, measure on the others."""
     train, dev = (by_genre(path, arguments.column) for path in (arguments.train, arguments.dev))
-    rows = []
     for genre in sorted(train):
         others = [s for name, some in dev.items() if name != genre for s in some]
+        known = {token for s in train[genre] for token in s.tokens}
         for name, make in chosen.items():
             peer = make(train[genre], dev[genre], task, 0)
-            known = {token for s in train[genre] for token in s.tokens}
             found = measured(others, peer.predict(others), known, task)
-            rows.append({"name": name, "genre": genre, "sentences": len(train[genre]), **found})
+            store.add(
+                "genres", {"name": name, "genre": genre, "sentences": len(train[genre]), **found}, "name", "genre"
+            )
             print(f"  {genre:<12} {name:<26} {found['value']:6.2f}", flush=True)
-    return rows
 
 
 def by_genre(path: str, column: str | None) -> dict[str, list[Tagged]]:
@@ -191,14 +271,6 @@ def by_genre(path: str, column: str | None) -> dict[str, list[Tagged]]:
     for name, sentence in zip(names, read_tagged(path, column=column), strict=True):
         found.setdefault(name, []).append(Tagged(sentence.tokens, sentence.tags))
     return found
-
-
-def write(path: Path, name: str, found: dict[str, Any]) -> None:
-    """Add an entry to the results, in place of one of the same name."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    entry = {**before.get(name, {}), **found}
-    path.write_text(json.dumps({**before, name: entry}, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

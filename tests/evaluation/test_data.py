@@ -178,6 +178,13 @@ def test_documents_and_values_in_misc(tmp_path: Path) -> None:
     assert read_tagged(write(tmp_path, "b.conllu", "\n".join(rows[1:])), column="upos")[0].document == 0
 
 
+def test_a_key_that_is_not_in_misc_names_those_that_are(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.conllu", "1\ta\t_\tX\t_\t_\t_\t_\t_\tSpaceAfter=No|A=1\n2\tb\t_\tX\t_\t_\t_\t_\t_\t_\n")
+    with pytest.raises(CorpusError, match=r"no 'NER' in the column MISC; what is there: A, SpaceAfter\."):
+        read_tagged(path, column="misc:NER")
+    assert read_tagged(path, column="misc:A")[0].tags == ("1", "O")
+
+
 def test_an_empty_column_names_the_others(tmp_path: Path) -> None:
     path = write(tmp_path, "a.conllu", "1\ta\t_\tNOUN\t_\t_\t_\t_\t_\t_\n")
     with pytest.raises(CorpusError, match=r"those with something in them are id, form, upos\."):

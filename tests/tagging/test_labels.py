@@ -68,6 +68,13 @@ def test_transitions_are_those_of_valid_sequences():
     assert not tags.forbidden("tags").any()
 
 
+def test_a_tag_set_is_another_one_if_most_tokens_have_its_tags():
+    tags = TagSet(("A", "B", "SYM"))
+    assert tags.check([Tagged(tuple("abcd"), ("A", "C", "D", "B"))], "dev") == {"C": 1, "D": 1}
+    with pytest.raises(ArgumentError, match=r"dev: 3 of 4 tokens .* \(C, D; it had A, B, SYM"):
+        tags.check([Tagged(tuple("abcd"), ("SYM", "C", "D", "C"))], "dev")
+
+
 def test_documents_and_a_tenth_set_aside():
     sentences = [Tagged((str(i),), ("X",), i // 2) for i in range(40)] + [Tagged(("z",), ("X",))] * 2
     documents = documents_of(sentences)

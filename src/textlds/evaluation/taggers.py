@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from textlds.corpus.reading.tagged import Tagged, tags_of
-from textlds.errors import ArgumentError
+from textlds.corpus.reading.tagged import Tagged
 from textlds.evaluation.measures import Accuracy, EntityF1, accuracy, entity_f1, mcnemar, randomisation_test, right
 from textlds.evaluation.ner import NERResult, NERRow
 from textlds.evaluation.tagging import TaggingResult, TaggingRow
 from textlds.model.loading import ModelLike
 from textlds.progress import ProgressOption
 from textlds.tagging.entities import convert_tags
-from textlds.tagging.labels import Task, prepared
+from textlds.tagging.labels import TagSet, Task, prepared
 from textlds.tagging.tagger import Tagger
 from textlds.vectors.recipes import RecipeLike
 
@@ -56,14 +54,8 @@ def score_tagger(tagger: Tagger, sentences: Sequence[Tagged], *, threads: int | 
         sentences: The sentences. Those of a document are tagged together.
         threads: How many; all cores by default.
     """
-    known_tags = set(tagger.names)
     learnt, repaired = prepared(sentences, tagger.task, "the labelled sentences")
-    unseen = Counter(tag for tag in tags_of(learnt) if tag not in known_tags)
-    if tagger.task == "tags" and not known_tags & set(tags_of(learnt)):
-        raise ArgumentError(
-            f"no tag of the labelled sentences is one of the tagger's ({', '.join(tagger.names[:8])}, ...): they have "
-            f"another tag set, or the tags are in another column."
-        )
+    unseen = TagSet(tagger.names).check(learnt, "the labelled sentences")
     predicted = tagger.predict(sentences, threads=threads)
     gold = [list(sentence.tags) for sentence in sentences]
     if tagger.task == "entities":

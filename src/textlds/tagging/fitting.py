@@ -68,6 +68,7 @@ def fit_tagger(
     learnt, repaired = prepared(learnt, task, "sentences")
     chosen_on, _ = prepared(chosen_on, task, "dev")
     tags = TagSet.of(learnt)
+    unseen = tags.check(chosen_on, "dev")
     if recipe == "auto":
         recipe = "context" if task == "entities" or _tokens(learnt) < FEW_TOKENS else "features"
     base = _Choice(recipe, settings or TaggerSettings())
@@ -88,7 +89,7 @@ def fit_tagger(
         "measure": "accuracy" if task == "tags" else "f1",
         "dev_is": "a tenth of the sentences" if dev is None else "given",
         "sentences": len(learnt), "tokens": _tokens(learnt), "dev_sentences": len(chosen_on), "repaired": repaired,
-        "unseen_dev_tags": sorted({tag for s in chosen_on for tag in s.tags} - set(tags.names)),
+        "unseen_dev_tags": sorted(unseen),
         "rounds": trained.rounds, "best_round": trained.best_round, "seed": seed,
         "seconds": time.perf_counter() - began, **choice.to_json(),
         **({"tried": tried} if len(tried) > 1 else {}),

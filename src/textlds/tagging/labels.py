@@ -98,6 +98,18 @@ class TagSet:
             )
         return cls(tuple(sorted(counts)))
 
+    def check(self, sentences: Sequence[Tagged], name: str) -> Counter[str]:
+        """Return how often tags occur that are not in this set; raise an error if most tokens have such tags."""
+        counts = Counter(tag for sentence in sentences for tag in sentence.tags)
+        unseen = Counter({tag: count for tag, count in counts.items() if tag not in set(self.names)})
+        if 2 * unseen.total() > counts.total():
+            raise ArgumentError(
+                f"{name}: {unseen.total():,} of {counts.total():,} tokens have tags that training had not "
+                f"({', '.join(tag for tag, _ in unseen.most_common(3))}; it had {', '.join(self.names[:8])}, ...). The "
+                f"file has another tag set, or the tags are in another column."
+            )
+        return unseen
+
     def numbers(self, sentences: Sequence[Tagged]) -> NDArray[np.int64]:
         """Return the number of every token's tag, −1 for one that the tagger does not have."""
         known = {name: number for number, name in enumerate(self.names)}

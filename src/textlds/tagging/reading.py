@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from textlds.corpus.reading.tagged import Tagged, read_lines, read_tagged
-from textlds.errors import CorpusError
+from textlds.corpus.reading.tagged import read_lines, read_tagged
 from textlds.tagging.labels import documents_of
 
 
@@ -26,13 +25,5 @@ def read_documents(name: str, *, tokens: bool = False) -> Iterator[list[list[str
                 yield document
                 document = []
         return
-    for group in documents_of(_sentences(name)):
+    for group in documents_of(read_tagged(name, format="conllu", column="form")):  # whatever its tags are
         yield [list(sentence) for sentence in group]
-
-
-def _sentences(name: str) -> list[Tagged]:
-    """Read the words of CoNLL-U, whatever its tags are."""
-    found = read_tagged(name, format="conllu", column="form")
-    if not found:
-        raise CorpusError(f"{name} holds no sentence.")
-    return found

@@ -93,7 +93,24 @@ def read_tagged(
         raise CorpusError(
             f"{name} has no tags in the column asked for ('_' everywhere). Choose another column{_filled(lines, kind)}."
         )
+    if kind == "conllu" and (key := _key(column)) and all(tag == "O" for s in sentences for tag in s.tags):
+        _check_key(lines, key, name)
     return sentences
+
+
+def _key(column: Column | None) -> str:
+    """Return NER of ``misc:NER``, or nothing for another column."""
+    name, _, key = str(column).partition(":")
+    return key if name == "misc" else ""
+
+
+def _check_key(lines: Sequence[str], key: str, name: str) -> None:
+    """Raise an error that lists the keys in MISC if a key is not among them."""
+    rows = [line.split("\t") for line in lines if line[:1].isdigit()]
+    keys = {pair.partition("=")[0] for row in rows for pair in row[-1].split("|")} - {"_"}
+    if key not in keys:
+        listed = ", ".join(sorted(keys)) or "empty"
+        raise CorpusError(f"{name} has no {key!r} in the column MISC; what is there: {listed}. Choose another column.")
 
 
 def _filled(lines: Sequence[str], format: Format) -> str:
@@ -149,8 +166,7 @@ Picker = Callable[[str, str], tuple[str, str] | None]
 def _picker(format: Format, column: Column | None) -> Picker:
     """Return a function of a line and its place that gives the word and the tag, or None for a line without."""
     if format == "conllu":
-        name, _, key = str(column or "upos").partition(":")
-        if name == "misc" and key:
+        if key := _key(column):
             return lambda line, where: _misc_row(line, key, where)
         index = _index(column if column is not None else "upos", CONLLU_COLUMNS)
         return lambda line, where: _conllu_row(line, index, where)
