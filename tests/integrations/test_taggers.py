@@ -11,7 +11,7 @@ from tagging.worlds import entity_sentences, small_model, tagged_sentences
 from textlds import Tagger
 from textlds.errors import ArgumentError, FormatError
 from textlds.tagging.classifier import ChainClassifier
-from textlds.tagging.training import TaggerSettings
+from textlds.tagging.settings import TaggerSettings
 
 TEXT = "the cat sees Anna. Ben works !\nthe dog walks the river ."
 

@@ -11,8 +11,8 @@ import pytest
 
 import textlds
 from serve.running import Served, docstrings, serving
+from textlds.tagging.settings import TaggerSettings
 from textlds.tagging.tagger import Tagger
-from textlds.tagging.training import TaggerSettings
 
 
 @pytest.fixture(scope="session")

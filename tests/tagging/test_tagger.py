@@ -15,7 +15,7 @@ from textlds import Tagger
 from textlds.corpus.reading.tagged import Tagged
 from textlds.errors import ArgumentError, FormatError, OutputExistsError
 from textlds.evaluation.taggers import compare_taggers, score_tagger
-from textlds.tagging.training import TaggerSettings
+from textlds.tagging.settings import TaggerSettings
 
 SETTINGS = TaggerSettings(hidden=16, rounds=4)
 TRAIN, DEV, TEST = (tagged_sentences(n, seed=seed) for n, seed in ((150, 0), (40, 1), (60, 2)))

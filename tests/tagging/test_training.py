@@ -13,7 +13,8 @@ from textlds.errors import ArgumentError
 from textlds.tagging import training
 from textlds.tagging.gradients import adam, adam_rows
 from textlds.tagging.network import Inputs, Part, best_tags, scores
-from textlds.tagging.training import Problem, TaggerSettings, train_network
+from textlds.tagging.settings import TaggerSettings
+from textlds.tagging.training import Problem, train_network
 
 SETTINGS = TaggerSettings(hidden=6, batch=40, rounds=4)
 

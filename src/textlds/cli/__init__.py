@@ -14,8 +14,10 @@ import warnings
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from textlds._version import __version__
+from textlds.cli.options import Quiet
 from textlds.cli.output import (
     FAILED,
     Termination,
@@ -58,6 +60,13 @@ def main() -> None:
         sys.exit(exit_code(error))
 
 
+class _InOrder(TyperGroup):
+    """Lists the commands in the order of the panels; by itself it puts groups last."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [name for names in _PANELS.values() for name in names]
+
+
 def _terminate(*_: object) -> None:
     raise Termination
 
@@ -66,6 +75,7 @@ def build_app() -> typer.Typer:
     """Return the application with all commands."""
     app = typer.Typer(
         name="textlds",
+        cls=_InOrder,
         help="Word vectors in context, learnt from counts: a linear dynamical system for text.",
         epilog=_epilog(),
         rich_markup_mode="rich",
@@ -104,12 +114,12 @@ def print_version(wanted: bool) -> None:
 
 def top(
     context: typer.Context,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages; errors only.")] = False,
+    quiet: Quiet = False,
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=print_version, is_eager=True)
+        bool, typer.Option("--version", metavar="", help="Print the version.", callback=print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Hand the options of textlds itself on to its commands."""
+    """Pass the options of textlds itself on to its commands."""
     if quiet:
         context.default_map = {name: _quiet(name) for names in _PANELS.values() for name in names}
 
@@ -122,11 +132,11 @@ def _quiet(name: str) -> dict[str, Any]:
 
 def _epilog() -> str:
     return examples(
-        ("textlds demo", "see it work, in a minute"),
+        ("textlds demo", "see it work in a minute"),
         ("textlds train book.txt -o model", "a model of your own text"),
         "textlds similar model bank --context 'He sat on the bank of the river.'",
         ("textlds embed model book.txt -o vectors.npz", "a vector for every token"),
     ) + (
-        "\n\n[bold]Exit codes[/bold]\n\n0 all went well; 1 an error, told on standard error; 2 the command was not "
-        "understood; 130 interrupted by Ctrl-C; 141 the reader of the output went away; 143 ended by SIGTERM."
+        "\n\n[bold]Exit codes[/bold]\n\n0 success; 1 an error, explained on standard error; 2 wrong usage; "
+        "130 interrupted by Ctrl-C; 141 the reader of the output has closed it; 143 ended by SIGTERM."
     )

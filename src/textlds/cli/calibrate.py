@@ -62,7 +62,7 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="Text to choose weights on, in neither FILE nor COUNTS.",
+            help="Text on which the weights are chosen; in neither FILE nor COUNTS.",
             show_default="the last tenth of FILE",
         ),
     ] = None,
@@ -72,9 +72,9 @@ def command(
     ] = None,
     link: Annotated[
         Literal["log-linear", "clipped"],
-        typer.Option(help="log-linear: fit a readout of the state; clipped: the Gaussian's own prediction."),
+        typer.Option(help="log-linear: fit a readout of the state; clipped: use the Gaussian's own prediction."),
     ] = "log-linear",
-    tokens: Annotated[int, typer.Option(min=1000, help="Read no more than this many tokens.")] = 1_000_000,
+    tokens: Annotated[int, typer.Option(min=1000, metavar="NUMBER", help="Read at most this many tokens.")] = 1_000_000,
     force: opt.Force = False,
     threads: opt.Threads = None,
     text_column: opt.TextColumn = "text",
@@ -82,10 +82,10 @@ def command(
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Give a model calibrated probabilities of words, for surprisals and perplexities. It takes some minutes.
+    """Add a language model: calibrated probabilities of words, for surprisal and perplexity. Takes some minutes.
 
-    A log-linear readout of the state is fitted on FILE (text the model was trained on will do), and mixed with the
-    frequencies of words, and with bigrams if there are counts, by weights that suit the held-out text best.
+    A log-linear readout of the state is fitted on FILE, which may be the training text. It is mixed with word
+    frequencies, and with bigrams if counts are given; the weights are those that predict the held-out text best.
     """
     calibrated = calibrate_model(
         model, files, output, held_out=held_out or [], counts=counts, force=force,

@@ -47,9 +47,9 @@ def command(
     counting: CountSettings,
     text: TextSettings,
 ) -> None:
-    """Count how often words occur 1 to MAX_LAG positions apart: the only pass over the text.
+    """Count how often words occur one to MAX_LAG positions apart: the only pass over the text.
 
-    The counts are exact, and the same bytes for any number of threads, any memory and any order of the files.
+    The counts are exact, and do not depend on the number of threads, the memory or the order of the files.
     Unfinished work is kept in COUNTS.work; after an interruption, the same command with [bold]--resume[/bold]
     continues from there.
     """

@@ -20,9 +20,9 @@ def command(
     force: opt.Force = False,
     threads: opt.Threads = None,
 ) -> None:
-    """Train on the documentation of Python and its libraries, and show what a model knows. About a minute.
+    """Train on the documentation of Python and its libraries, and show what the model has learnt. About a minute.
 
-    Nothing is downloaded, and nothing is written unless --output says where.
+    Downloads nothing, and writes nothing unless --output is given.
     """
     from textlds.demo import run_demo
 

@@ -23,12 +23,12 @@ def state_transitions(path: Path, *, n: int, words: int, min_count: int | None =
 
 def command(
     model: opt.Model,
-    n: Annotated[int, typer.Option("-n", min=1, help="How many transitions.")] = 6,
-    words: Annotated[int, typer.Option(min=1, help="How many words for each state.")] = 9,
+    n: Annotated[int, typer.Option("-n", min=1, metavar="NUMBER", help="How many transitions.")] = 6,
+    words: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="How many words for each state.")] = 9,
     min_count: opt.MinCount = None,
     as_json: opt.Json = False,
 ) -> None:
-    """Show the strongest transitions of the state, as the words likely before and after."""
+    """Show the strongest transitions of the state, as words that are likely before and after."""
     found = state_transitions(model, n=n, words=words, min_count=min_count)
     if as_json:
         print_json([{"strength": t.strength, "source": t.source, "target": t.target} for t in found])

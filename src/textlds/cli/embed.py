@@ -159,11 +159,11 @@ def command(
             "-o",
             metavar="FILE",
             show_default="standard output",
-            help="A file that ends in .npz, .parquet or .jsonl.",
+            help="The file to write; its name ends in .npz, .parquet or .jsonl.",
         ),
     ] = None,
     recipe: opt.Recipe = "context",
-    dtype: Annotated[Literal["float32", "float64"], typer.Option(help="Of the vectors.")] = "float32",
+    dtype: Annotated[Literal["float32", "float64"], typer.Option(help="Precision of the vectors.")] = "float32",
     threads: opt.Threads = None,
     text_column: opt.TextColumn = "text",
     encoding_errors: opt.EncodingErrors = "strict",
@@ -181,9 +181,9 @@ def command(
 ) -> None:
     """Give every token of a text a vector in its context. One text per line.
 
-    Without --output, every text becomes a line of JSON on standard output, with its line, its tokens and their vectors.
-    On a cluster, --output is a folder of Parquet files, one per piece of the input; the same command again makes those
-    that are missing.
+    Without --output, each text is printed as a line of JSON with its line number, tokens and vectors. On a cluster,
+    --output is a folder of Parquet files, one per piece of the input; running the command again adds those that are
+    missing.
     """
     if scheduler is not None:
         done = embed_on_scheduler(

@@ -33,15 +33,17 @@ def command(
     ] = None,
     vocab_size: Annotated[
         int | None,
-        typer.Option(min=1, help="Keep this many words; others are read by their spelling.", show_default="all"),
+        typer.Option(
+            min=1, metavar="NUMBER", help="Keep this many words; others are read by spelling.", show_default="all"
+        ),
     ] = None,
     force: opt.Force = False,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Write a page that explores a model in the browser, with the model packed into it.
+    """Write a page that explores a model in the browser and contains the packed model.
 
-    Any web server can hand it out, and it works offline from then on. Search and tags need textlds serve.
+    Any web server can serve it; once loaded, it works offline. Search and tags need textlds serve.
     """
     from textlds.cli.info import human_size
 

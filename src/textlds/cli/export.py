@@ -75,16 +75,16 @@ def command(
         ),
     ] = "meaning",
     words_only: Annotated[
-        bool, typer.Option("--words-only", help="Leave out the classes of unknown words: <unk>, <unk:Capital> ...")
+        bool, opt.flag("--words-only", "Leave out the classes of unknown words: <unk>, <unk:Capital> ...")
     ] = False,
-    language: Annotated[str, typer.Option(help="Code of the language, for spaCy.")] = "en",
+    language: Annotated[str, typer.Option(metavar="CODE", help="Language code, for spaCy.")] = "en",
     force: opt.Force = False,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Write one vector per word, for tools that know no context: gensim, spaCy, whatever reads word2vec or GloVe files.
+    """Write one vector per word, for gensim, spaCy and other tools that read word2vec or GloVe files.
 
-    Vectors in context, which is what a model is for, come from embed.
+    These vectors do not depend on context; those that do come from textlds embed.
     """
     done = export_vectors(
         model, output, format=format, vectors=vectors, classes="drop" if words_only else "keep", language=language,

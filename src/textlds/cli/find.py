@@ -26,19 +26,25 @@ def find_occurrences(path: Path, word: str, context: str, *, n: int, match: Lite
 
 
 def command(
-    index: Annotated[Path, typer.Argument(metavar="INDEX", help="A folder of textlds index.", show_default=False)],
-    word: Annotated[str, typer.Option("--word", "-w", help="The word.", show_default=False)],
+    index: Annotated[Path, typer.Argument(metavar="INDEX", help="An index folder.", show_default=False)],
+    word: Annotated[str, typer.Option("--word", "-w", metavar="WORD", help="The word.", show_default=False)],
     context: Annotated[
         str,
-        typer.Option("--context", "-c", help="A text that holds the word, the longer the better.", show_default=False),
+        typer.Option(
+            "--context",
+            "-c",
+            metavar="TEXT",
+            help="A text that contains the word; the longer, the better.",
+            show_default=False,
+        ),
     ],
-    n: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 10,
+    n: opt.HowMany = 10,
     match: Annotated[
-        Literal["same", "any"], typer.Option(help="same: occurrences of the same word; any: of whatever word.")
+        Literal["same", "any"], typer.Option(help="same: occurrences of this word only; any: of all words.")
     ] = "same",
     as_json: opt.Json = False,
 ) -> None:
-    """List the places where a word is used as it is in a context, most alike first, the word in brackets."""
+    """List the occurrences of a word whose use is most like that in a context, best first, the word in brackets."""
     found = find_occurrences(index, word, context, n=n, match=match)
     if as_json:
         print_json(
@@ -54,5 +60,5 @@ def command(
 EXAMPLES = (
     "textlds find index --word bank --context 'He sat on the bank of the river.'",
     ("textlds find index -w bank -c 'The bank raised rates.' -n 3 --json", "for machines"),
-    ("textlds find index -w bank -c 'The bank raised rates.' --match any", "whatever is used so"),
+    ("textlds find index -w bank -c 'The bank raised rates.' --match any", "other words too"),
 )

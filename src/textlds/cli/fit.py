@@ -58,7 +58,7 @@ def command(
         typer.Option(
             "--select",
             metavar="NAME=A,B,C",
-            help="Try these values of a setting, with those of every other --select, on one sketch; write the best.",
+            help="Try these values of a setting, in all combinations with other --select, and write the best model.",
             rich_help_panel="Choosing settings",
         ),
     ] = None,
@@ -66,7 +66,7 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="With --select: rank by the likelihood of this text, one per line.",
+            help="With --select: rank by the likelihood of this text, one paragraph per line.",
             rich_help_panel="Choosing settings",
         ),
     ] = None,
@@ -77,7 +77,7 @@ def command(
     *,
     settings: FitSettings,
 ) -> None:
-    """Fit a model to counts. Needs no corpus; an iteration costs the same whatever its size.
+    """Fit a model to counts. Needs no text.
 
     Unfinished work is kept in MODEL.work until the model is written; after an interruption, the same command with
     [bold]--resume[/bold] continues from there and gives the same model.

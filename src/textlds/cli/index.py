@@ -35,12 +35,12 @@ def given_words(words: str) -> Words:
 def command(
     model: opt.Model,
     files: opt.Files,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="INDEX", help="The folder to be made.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="INDEX", help="The index folder to write.")],
     words: Annotated[
         str,
         typer.Option(
             metavar="all|content|FILE",
-            help="content: without the 100 most frequent ones; or those of a file, one per line.",
+            help="Which words to index; content: all but the 100 most frequent; or a file with one word per line.",
         ),
     ] = "all",
     recipe: opt.Recipe = "meaning",
@@ -52,10 +52,10 @@ def command(
     *,
     settings: IndexSettings,
 ) -> None:
-    """Index the words of a corpus as they are used, so that textlds find can look for a sense.
+    """Index the occurrences of words in a corpus, for textlds find and textlds senses.
 
-    One text per line: the other words of a line are the context of a word. The index holds the texts and a copy of the
-    model, and needs neither afterwards.
+    One text per line: the line is the context of its words. The index contains the texts and a copy of the model; it
+    does not need the originals afterwards.
     """
     from textlds.cli.info import folder_size, human_size
     from textlds.search import OccurrenceIndex
@@ -73,6 +73,6 @@ def command(
 EXAMPLES = (
     "textlds index model corpus.txt -o index",
     ("textlds index model *.txt.gz -o index --per-word 200 --min-count 5", "a smaller one"),
-    ("textlds index model corpus.txt -o index --recipe context", "senses by how words are used, not what about"),
+    ("textlds index model corpus.txt -o index --recipe context", "tell uses apart by grammar, not by topic"),
     ("textlds index model corpus.txt -o index --words terms.txt --per-word all", "some words, every occurrence"),
 )

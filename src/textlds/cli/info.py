@@ -192,7 +192,7 @@ def human_size(size: float) -> str:
 def command(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="A folder that textlds wrote.", show_default=False)],
     verify: Annotated[
-        bool, typer.Option("--verify", help="Check every sum and every invariant, and say whether it is sound.")
+        bool, typer.Option("--verify", metavar="", help="Check every checksum and every invariant.")
     ] = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -225,5 +225,5 @@ def _verify(path: Path, *, as_json: bool) -> None:
 EXAMPLES = (
     "textlds info model",
     "textlds info counts --json",
-    ("textlds info model --verify", "check every sum and every invariant"),
+    ("textlds info model --verify", "check every checksum and invariant"),
 )

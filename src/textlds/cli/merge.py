@@ -44,11 +44,13 @@ def merge_folders(folders: list[Path], weights: list[float], output: Path, *, fo
 
 
 def command(
-    folders: Annotated[list[Path], typer.Argument(metavar="COUNTS...", help="Counts folders.", show_default=False)],
+    folders: Annotated[list[Path], typer.Argument(metavar="COUNTS", help="Counts folders.", show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="COUNTS", help="The counts folder to write.")],
     weight: Annotated[
         list[float] | None,
-        typer.Option("--weight", "-w", help="Weight of each COUNTS, in their order; fractions give inexact counts."),
+        typer.Option(
+            "--weight", "-w", help="Weight of each COUNTS, in the same order; fractions make the counts inexact."
+        ),
     ] = None,
     force: opt.Force = False,
     quiet: opt.Quiet = False,
@@ -56,8 +58,8 @@ def command(
 ) -> None:
     """Add counts, perhaps weighted.
 
-    Exact if they share a vocabulary: the same as counting all the text together. Otherwise the result has the words of
-    all; a word that one of them does not know stays in its unknown class there.
+    If they share a vocabulary, the result is exactly what counting all the text together gives. Otherwise it has the
+    words of all; occurrences of a word that one of them does not know stay in their unknown class.
     """
     exact = merge_folders(folders, weight or [], output, force=force)
     if not exact:

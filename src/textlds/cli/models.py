@@ -30,7 +30,7 @@ def list_models() -> list[dict[str, Any]]:
 
 
 def command(as_json: opt.Json = False, quiet: opt.Quiet = False) -> None:
-    """List the models that installed packages offer. Use one by its name wherever a model folder is asked for."""
+    """List installed models. Their names can be used wherever a model folder is expected."""
     models = list_models()
     if as_json:
         print_json({"models": models})

@@ -20,13 +20,23 @@ _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 # What every command may have
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages; errors only.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for machines.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite the output, and throw away unfinished work for it.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Continue interrupted work.")]
+
+def flag(name: str, help: str, *short: str) -> Any:
+    """Return the option of a flag; the empty metavar keeps its type out of the help."""
+    return typer.Option(name, *short, help=help, metavar="")
+
+
+Quiet = Annotated[bool, flag("--quiet", "Print errors only: no progress, no messages.", "-q")]
+Json = Annotated[bool, flag("--json", "Print the result as JSON.")]
+Force = Annotated[bool, flag("--force", "Overwrite the output, and discard unfinished work for it.")]
+Resume = Annotated[bool, flag("--resume", "Continue interrupted work.")]
 Threads = Annotated[
-    int | None, typer.Option(min=1, help="How many threads; the result is the same.", show_default="all cores")
+    int | None,
+    typer.Option(
+        min=1, metavar="NUMBER", help="Number of threads; it never changes the result.", show_default="all cores"
+    ),
 ]
+HowMany = Annotated[int, typer.Option("-n", min=1, metavar="NUMBER", help="How many to list.")]
 Recipe = Annotated[
     str,
     typer.Option(
@@ -41,7 +51,7 @@ Model = Annotated[
 Files = Annotated[
     list[str],
     typer.Argument(
-        metavar="FILE...",
+        metavar="FILE",
         help="Text, one paragraph per line: files (also .gz .bz2 .xz .zst .jsonl .parquet), folders, patterns, URLs, "
         "or - for standard input.",
         show_default=False,
@@ -51,25 +61,27 @@ Files = Annotated[
 TextFiles = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[FILE]...",
+        metavar="FILE",
         help="Text, one per line (also .gz .bz2 .xz .zst .jsonl .parquet).",
         show_default="standard input",
     ),
 ]
 
 
-def typer_option(settings: type[Settings], name: str) -> Any:
+def typer_option(settings: type[Settings], field: str) -> Any:
     """Return the option of a command that stands for a field of settings."""
-    facts: Option = settings.options()[name].metadata["option"]
-    flag = facts.flag or f"--{name.replace('_', '-')}"
+    facts: Option = settings.options()[field].metadata["option"]
+    name = facts.flag or f"--{field.replace('_', '-')}"
     about, metavar, least = facts.help, facts.metavar, facts.minimum
     if facts.kind is bool:
-        return typer.Option(f" /--no-{flag[2:]}", help=about, rich_help_panel=facts.panel)
+        return typer.Option(
+            f" /--no-{name[2:]}", help=about, metavar="", show_default=False, rich_help_panel=facts.panel
+        )
     if facts.words:
         metavar, least = "|".join(["NUMBER", *facts.words]) if facts.kind else "WORD", None
         # in the help, where a line can be broken between two words; a metavar is broken anywhere
         about += "" if facts.kind else f" One of {', '.join(facts.words)}."
-    return typer.Option(flag, min=least, help=about, metavar=metavar or "NUMBER", rich_help_panel=facts.panel)
+    return typer.Option(name, min=least, help=about, metavar=metavar or "NUMBER", rich_help_panel=facts.panel)
 
 
 # Options of settings that other commands have too
@@ -78,7 +90,10 @@ TextColumn = Annotated[str, typer_option(ReadSettings, "text_column")]
 EncodingErrors = Annotated[Literal["strict", "replace"], typer_option(ReadSettings, "encoding_errors")]
 StateSize = Annotated[int, typer_option(FitSettings, "state_size")]
 MinCount = Annotated[
-    int | None, typer.Option(min=1, help="Leave out words that occur less often.", show_default="too rare to judge")
+    int | None,
+    typer.Option(
+        min=1, metavar="NUMBER", help="Leave out words that occur less often.", show_default="by the size of the corpus"
+    ),
 ]
 Iterations = Annotated[int, typer_option(FitSettings, "iterations")]
 Seed = Annotated[int, typer_option(FitSettings, "seed")]

@@ -57,22 +57,32 @@ def pack_folder(
 def command(
     model: opt.Model,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="The model folder to write.")],
-    bits: Annotated[int, typer.Option(help="Of the numbers in the tables of words: 8, 16 or 32.")] = 8,
+    bits: Annotated[int, typer.Option(metavar="8|16|32", help="Bits per number in the word tables.")] = 8,
     vocab_size: Annotated[
         int | None,
-        typer.Option("--vocab-size", "--vocab", min=1, help="Keep this many words; spelling serves the others."),
+        typer.Option(
+            min=1, metavar="NUMBER", help="Keep this many words; others are read by spelling.", show_default="all"
+        ),
     ] = None,
-    dimensions: Annotated[int | None, typer.Option(min=1, help="Numbers per part of a vector.")] = None,
+    dimensions: Annotated[
+        int | None, typer.Option(min=1, metavar="NUMBER", help="Numbers per part of a vector.", show_default="all")
+    ] = None,
     buckets: Annotated[
-        int | None, typer.Option("--spelling-buckets", help="Rows for the spelling of words, a power of two.")
+        int | None,
+        typer.Option(
+            "--spelling-buckets",
+            metavar="NUMBER",
+            help="Rows of the spelling table, a power of two.",
+            show_default="all",
+        ),
     ] = None,
     force: opt.Force = False,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Make a small model of a model: for vectors with equal weighting, which load in an instant.
+    """Make a small copy of a model that loads at once and gives vectors with equal weighting.
 
-    A packed model has no parameters: likelihoods, probabilities of words and the paper's recipe need the original.
+    It has no parameters: likelihoods, probabilities of words and the recipe paper need the original.
     """
     done = pack_folder(
         model, output, bits=bits, vocab_size=vocab_size, dimensions=dimensions, buckets=buckets, force=force

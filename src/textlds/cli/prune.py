@@ -53,19 +53,22 @@ def prune_folder(
 def command(
     counts: Annotated[Path, typer.Argument(metavar="COUNTS", help="A counts folder.", show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="COUNTS", help="The counts folder to write.")],
-    min_count: Annotated[int, typer.Option(min=1, help="Drop pairs that occur less often at a lag.")] = 1,
+    min_count: Annotated[
+        int, typer.Option(min=1, metavar="NUMBER", help="Drop pairs that occur less often at a lag.")
+    ] = 1,
     vocab_size: Annotated[
-        int | None, typer.Option(min=1, help="Fold all but this many words into their unknown classes, exactly.")
+        int | None,
+        typer.Option(min=1, metavar="NUMBER", help="Fold all but this many words into their unknown classes."),
     ] = None,
-    max_lag: Annotated[int | None, typer.Option(min=1, help="Drop the lags beyond this one.")] = None,
+    max_lag: Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="Drop larger lags.")] = None,
     force: opt.Force = False,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
     """Make counts smaller, and say what was dropped.
 
-    Fewer words and fewer lags are exact: the same as counting so in the first place. Dropping rare pairs is not, and
-    pruned counts can no longer be subtracted from.
+    With fewer words or lags the counts stay exact: they are what counting with these settings would have given.
+    Dropping rare pairs is not exact, and nothing can be subtracted from pruned counts.
     """
     dropped = prune_folder(counts, output, min_count=min_count, vocab_size=vocab_size, max_lag=max_lag, force=force)
     if as_json:
@@ -91,5 +94,5 @@ def _share(lag: dict[str, Any], name: str) -> tuple[str, str]:
 
 EXAMPLES = (
     ("textlds prune counts -o small --min-count 2", "drop pairs seen once"),
-    ("textlds prune counts -o small --vocab-size 20000 --max-lag 4", "exact: as if counted so"),
+    ("textlds prune counts -o small --vocab-size 20000 --max-lag 4", "exact"),
 )

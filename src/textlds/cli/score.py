@@ -95,14 +95,16 @@ def command(
         Measure,
         typer.Option(
             metavar="WORD",
-            help="likelihood: of the Gaussian, relative to a model without context, nats; surprisal: -log2 of the "
-            "word's probability, bits.",
+            help="likelihood: log-likelihood of the Gaussian model, relative to a model without context, in nats; "
+            "surprisal: -log2 of the word's probability, in bits.",
         ),
     ] = "likelihood",
-    n: Annotated[int, typer.Option("-n", min=0, help="How many of the most surprising tokens to show.")] = 3,
-    per_token: Annotated[bool, typer.Option(help="The score of every token.")] = False,
+    n: Annotated[
+        int, typer.Option("-n", min=0, metavar="NUMBER", help="How many of the most surprising tokens to show.")
+    ] = 3,
+    per_token: Annotated[bool, opt.flag("--per-token", "Print the score of every token.")] = False,
     gains: Annotated[
-        Gains, typer.Option(help="Of the likelihood; exact: exact also at the beginning of a line.")
+        Gains, typer.Option(help="Gains of the filter; exact: also exact at the beginning of a line.")
     ] = "steady",
     threads: opt.Threads = None,
     text_column: opt.TextColumn = "text",
@@ -110,10 +112,10 @@ def command(
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Score every line: its mean per token, and the tokens that are surprising where they occur.
+    """Score every line: the mean per token, and the tokens that do not fit their context.
 
-    A low likelihood, or a high surprisal, is surprising. Surprisals are those of the model's language model; calibrate
-    it first (textlds calibrate), or they are rough.
+    A low likelihood or a high surprisal means that a token is unexpected. Surprisals are rough until the model has been
+    calibrated (textlds calibrate).
     """
     from textlds.api import load
 

@@ -25,15 +25,16 @@ def word_senses(path: Path, word: str, *, n: int | None, examples: int) -> list[
 
 
 def command(
-    index: Annotated[Path, typer.Argument(metavar="INDEX", help="A folder of textlds index.", show_default=False)],
+    index: Annotated[Path, typer.Argument(metavar="INDEX", help="An index folder.", show_default=False)],
     word: Annotated[str, typer.Argument(metavar="WORD", help="The word.", show_default=False)],
     n: Annotated[
-        int | None, typer.Option("-n", min=1, help="How many senses.", show_default="as many as are clear")
+        int | None,
+        typer.Option("-n", min=1, metavar="NUMBER", help="How many senses.", show_default="as many as are clear"),
     ] = None,
-    examples: Annotated[int, typer.Option(min=0, help="How many examples of each.")] = 3,
+    examples: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="How many examples of each.")] = 3,
     as_json: opt.Json = False,
 ) -> None:
-    """List the senses of a word over a corpus: their sizes, words about the same things, and examples."""
+    """Group the occurrences of a word into senses: how frequent each is, words close to it, and examples."""
     found = word_senses(index, word, n=n, examples=examples)
     if as_json:
         print_json({"word": word, "senses": [dataclasses.asdict(sense) for sense in found]})

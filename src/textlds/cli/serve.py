@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,20 +20,18 @@ TOKEN = "TEXTLDS_TOKEN"
 def serve_model(
     model: Path,
     *,
-    index: Path | None,
-    tagger: Path | None,
     text: Path | None,
+    options: dict[str, Any],
     host: str,
     port: int,
     allow_host: list[str],
     token: str | None,
     limits: Limits,
-    threads: int | None,
     log_requests: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Serve until a signal ends it."""
+    """Serve until a signal ends it. ``options`` are other arguments of :meth:`Service.load`."""
     from textlds.errors import MissingExtraError
 
     try:
@@ -50,7 +48,7 @@ def serve_model(
     samples = [] if text is None else sample_texts(text)
 
     def load() -> Service:
-        return Service.load(model, index=index, tagger=tagger, samples=samples, threads=threads)
+        return Service.load(model, samples=samples, **options)
 
     app = App(
         load(),
@@ -81,8 +79,8 @@ def command(
         Path | None,
         typer.Option(metavar="FILE", help="Texts to show as examples, one per line.", show_default="none"),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all of this machine's.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any that is free.")] = 8080,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="PORT", help="Port; 0 for any free one.")] = 8080,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Answer requests for this host name too.", show_default=False),
@@ -93,29 +91,31 @@ def command(
             metavar="FILE", help="Require this file's content as a bearer token.", show_default=f"${TOKEN}, if set"
         ),
     ] = None,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Tokens per request at most.")] = 100_000,
-    max_queue: Annotated[int, typer.Option(min=1, help="Requests that may wait at most.")] = 1024,
-    body_timeout: Annotated[float, typer.Option(min=0.1, help="Seconds a client has to send a request.")] = 10.0,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds after which a request is given up.")] = 30.0,
+    max_tokens: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="Tokens per request, at most.")] = 100_000,
+    max_queue: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="Waiting requests, at most.")] = 1024,
+    body_timeout: Annotated[
+        float, typer.Option(min=0.1, metavar="SECONDS", help="Time a client has to send a request.")
+    ] = 10.0,
+    timeout: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="Time to answer a request.")] = 30.0,
     log_requests: Annotated[
-        bool, typer.Option("--log-requests", help="Log method, path and status of each request.")
+        bool, opt.flag("--log-requests", "Log method, path and status of each request; never a text.")
     ] = False,
     threads: opt.Threads = None,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Answer requests of embedding clients, and show the model on a page.
+    """Serve embeddings over HTTP, and a page to explore the model.
 
-    Speaks the protocols of text-embeddings-inference and of OpenAI's embeddings. SIGHUP reads the model again without
-    losing a request. Nothing of a request is logged unless asked for.
+    Compatible with clients of text-embeddings-inference and of OpenAI's embeddings. SIGHUP reloads the model without
+    losing a request. Requests are not logged unless asked for.
     """
     from textlds.serve.requests import Limits
 
     limits = Limits(tokens=max_tokens, queue=max_queue, seconds=timeout, body_seconds=body_timeout)
     serve_model(
-        model, index=index, tagger=tagger, text=text, host=host, port=port, allow_host=allow_host or [],
-        token=read_token(token_file), limits=limits, threads=threads,
-        log_requests=log_requests, quiet=quiet, as_json=as_json,
+        model, text=text, options={"index": index, "tagger": tagger, "threads": threads}, host=host, port=port,
+        allow_host=allow_host or [], token=read_token(token_file), limits=limits, log_requests=log_requests,
+        quiet=quiet, as_json=as_json,
     )  # fmt: skip
 
 

@@ -22,15 +22,21 @@ def command(
     model: opt.Model,
     word: Annotated[str, typer.Argument(metavar="WORD", help="The word.", show_default=False)],
     context: Annotated[
-        str | None, typer.Option("--context", "-c", help="A text that holds the word: its neighbours as used there.")
+        str | None,
+        typer.Option(
+            "--context",
+            "-c",
+            metavar="TEXT",
+            help="A text that contains the word: list what is similar to the word as it is used there.",
+        ),
     ] = None,
-    n: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 10,
+    n: opt.HowMany = 10,
     kind: Annotated[
         Literal["meaning", "use"], typer.Option(help="meaning: about the same things; use: used in the same way.")
     ] = "meaning",
     min_count: opt.MinCount = None,
     recipe: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of the vector in context: that of the kind by default.")
+        str | None, typer.Option(metavar="NAME", help="Recipe of the vector in context.", show_default="by --kind")
     ] = None,
     as_json: opt.Json = False,
 ) -> None:

@@ -36,7 +36,7 @@ def command(
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Forget text: the result equals counting without it, to the last count.
+    """Forget text: the result is exactly what counting without it gives.
 
     Count the text to forget with the vocabulary of ALL ([bold]--vocab ALL[/bold]) and the same settings.
     """

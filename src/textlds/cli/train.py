@@ -25,8 +25,8 @@ def command(
         float | None,
         typer.Option(
             metavar="MINUTES",
-            help="Choose words, state size and iterations so that it takes no longer, within --memory. Other settings "
-            "are kept if they are given.",
+            help="Choose vocabulary, state size and iterations to take at most this long, within --memory. Settings "
+            "that are given are kept.",
             show_default=False,
         ),
     ] = None,
@@ -40,7 +40,7 @@ def command(
     counting: CountSettings,
     text: TextSettings,
 ) -> None:
-    """Count text and fit a model to it, in one go.
+    """Count text and fit a model to the counts, in one step.
 
     Unfinished work, counts included, is kept in MODEL.work until the model is written; after an interruption, the
     same command with [bold]--resume[/bold] continues from there.
@@ -67,6 +67,6 @@ def command(
 EXAMPLES = (
     "textlds train book.txt -o model",
     ("textlds train 'news/*.txt.gz' -o model --vocab-size 50000", "many files; quote patterns"),
-    ("textlds train corpus.txt -o model --minutes 10 --memory 8GB", "the largest model that this allows"),
+    ("textlds train corpus.txt -o model --minutes 10 --memory 8GB", "the largest model within a budget"),
     ("zcat dump.gz | textlds train - -o model --counts-output counts", "keep the counts, to merge or refit"),
 )

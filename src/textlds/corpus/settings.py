@@ -46,15 +46,15 @@ class TextSettings(Settings):
     """
 
     tokenizer: Any = option(
-        "words", "words: raw text; whitespace: text that is tokenised already.",
+        "words", "words: split raw text; whitespace: the text is tokenised already.",
         words=("words", "whitespace"), panel=_PANEL,
     )  # fmt: skip
     digits: Digits = option(
-        "num", "Runs of digits become NUM, or each digit becomes 0, or stays.",
+        "num", "num: each run of digits becomes NUM; zero: each digit becomes 0; keep: unchanged.",
         words=("num", "zero", "keep"), panel=_PANEL,
     )  # fmt: skip
     unknown: Unknown = option(
-        "shape", "Unknown words fall into classes by their shape, or into one.",
+        "shape", "shape: classes of unknown words by capitals, digits and suffix; single: one class.",
         words=("shape", "single"), panel=_PANEL,
     )  # fmt: skip
     boundaries: Boundaries = option(
@@ -62,7 +62,7 @@ class TextSettings(Settings):
         words=("line", "sentence", "document", "none"), panel=_PANEL,
     )  # fmt: skip
     boundary_token: str | None = option(
-        None, "Put this token at boundaries and let contexts run across it.", kind=str, panel=_PANEL, metavar="TOKEN"
+        None, "Put this token at every boundary, and let contexts cross it.", kind=str, panel=_PANEL, metavar="TOKEN"
     )
     custom: Any = dataclasses.field(default=None, compare=False, repr=False)
 
@@ -92,13 +92,13 @@ class ReadSettings(Settings):
     """
 
     text_column: str = option(
-        "text", "Column of .jsonl and .parquet with the text.", kind=str, panel=_PANEL, metavar="NAME"
+        "text", "Column of .jsonl and .parquet files that holds the text.", kind=str, panel=_PANEL, metavar="NAME"
     )
     encoding_errors: EncodingErrors = option(
-        "strict", "What to do about bytes that are not UTF-8.", words=("strict", "replace"), panel=_PANEL
+        "strict", "Bytes that are not UTF-8: an error, or replaced.", words=("strict", "replace"), panel=_PANEL
     )
     max_line_bytes: int = option(
-        MAX_LINE_BYTES, "A longer line is an error; lines are held in memory.", kind=int, minimum=1, panel=ADVANCED
+        MAX_LINE_BYTES, "Refuse longer lines: a line is held in memory.", kind=int, minimum=1, panel=ADVANCED
     )
 
 
@@ -122,18 +122,18 @@ class CountSettings(ReadSettings):
     vocab_size: int = option(100_000, "Keep this many of the most frequent words.", kind=int, minimum=1, panel=_PANEL)
     max_lag: int = option(7, "Count words up to this far apart.", kind=int, minimum=1, panel=_PANEL)
     min_count: int | Literal["auto"] = option(
-        "auto", "Keep no word that occurs less often; auto: 5 from a million tokens on, fewer in a small corpus.",
+        "auto", "Drop words that occur less often; auto: 5 from a million tokens on, fewer for less text.",
         words=("auto",), kind=int, minimum=1, panel=_PANEL,
     )  # fmt: skip
     repeats: int | Literal["auto", "all"] = option(
-        "auto", "Count a line that repeats this often at most; auto: once for train, all for count.",
+        "auto", "Count identical lines at most this often; auto: once in train, always in count.",
         words=("auto", "all"), kind=int, minimum=1, panel=_PANEL,
     )  # fmt: skip
     vocabulary: Any = option(
-        None, "Use the words of this file, one per line, or of this counts folder.",
+        None, "Take the vocabulary from this file, one word per line, or counts folder.",
         kind=str, panel=_PANEL, metavar="PATH", flag="--vocab",
     )  # fmt: skip
-    memory: str | int = option("4GB", "Budget for counting, such as 4GB.", kind=str, panel=_PANEL, metavar="AMOUNT")
+    memory: str | int = option("4GB", "Memory budget for counting.", kind=str, panel=_PANEL, metavar="AMOUNT")
 
     def __post_init__(self) -> None:
         self._check_options("vocabulary", "memory")  # checked where they are used: objects, and numbers of bytes

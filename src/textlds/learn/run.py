@@ -142,6 +142,7 @@ class FitRun(Generic[Model]):
         sketched: Sketch | None = None,
         lexicon: Lexicon | None = None,
     ) -> None:
+        settings.check_counts(len(counts.vocabulary), counts.max_lag)
         chosen = auto_state_size(counts.tokens, len(counts.vocabulary))
         if counts.tokens < LITTLE:
             _log.warning(
@@ -150,7 +151,7 @@ class FitRun(Generic[Model]):
             )  # fmt: skip
         if isinstance(settings.state_size, int) and settings.state_size > 2 * chosen:
             _log.warning(
-                "state_size=%d is much for %s tokens of %s words; state_size='auto' would be %d.",
+                "state_size=%d is large for %s tokens and %s words; state_size='auto' would be %d.",
                 settings.state_size, f"{counts.tokens:,}", f"{len(counts.vocabulary):,}", chosen,
             )  # fmt: skip
         settings = settings.resolved(counts.tokens, len(counts.vocabulary))

@@ -52,10 +52,14 @@ class FitSettings(Settings):
     """
 
     state_size: int | Literal["auto"] = option(
-        "auto", "Length of a token's vector; auto: 200, fewer for little text.", words=("auto",), kind=int, minimum=1
+        "auto",
+        "Length of a token's vector; auto: by the amount of text, up to 200.",
+        words=("auto",),
+        kind=int,
+        minimum=1,
     )
     iterations: int | Literal["auto"] = option(
-        "auto", "EM iterations at most; auto: 20, or 50 for one-hot words.", words=("auto",), kind=int, minimum=0
+        "auto", "EM iterations, at most; auto: 20, or 50 for one-hot words.", words=("auto",), kind=int, minimum=0
     )
     seed: int = option(0, "The same seed gives the same model, to the last bit.", kind=int, minimum=0)
     observations: Observations = option(
@@ -74,29 +78,33 @@ class FitSettings(Settings):
         "auto", "Where EM starts; auto: neighbours, or subspace for one-hot words.",
         words=("auto", "subspace", "neighbours", "random"), panel=_PANEL,
     )  # fmt: skip
-    em_horizon: int = option(7, "Horizon r of EM.", kind=int, minimum=1, panel=_PANEL)
+    em_horizon: int = option(7, "Largest lag that EM uses.", kind=int, minimum=1, panel=_PANEL)
     compression: Compression = option(
-        "auto", "Learn on a sketch of the counts with this many dimensions, or in the full space.",
+        "auto", "Dimensions of the sketch on which one-hot words are learnt; none: the full space.",
         words=("auto", "none"), kind=int, minimum=1, panel=_PANEL,
     )  # fmt: skip
-    polish: int = option(0, "EM iterations in the full space afterwards.", kind=int, minimum=0, panel=_PANEL)
+    polish: int = option(
+        0, "EM iterations in the full space after those on the sketch.", kind=int, minimum=0, panel=_PANEL
+    )
     acceleration: Acceleration = option(
-        "none", "overrelaxed: longer steps, half the iterations.", words=("none", "overrelaxed"), panel=_PANEL
+        "none", "overrelaxed: longer steps, about half the iterations.", words=("none", "overrelaxed"), panel=_PANEL
     )
     tolerance: float = option(
-        0.0, "Stop when an iteration gains less, nats per token.", kind=float, minimum=0, panel=_PANEL
+        0.0, "Stop when an iteration gains less than this, in nats per token.", kind=float, minimum=0, panel=_PANEL
     )
-    ssid_horizon: int = option(4, "Horizon r of subspace identification.", kind=int, minimum=2, panel=ADVANCED)
+    ssid_horizon: int = option(
+        4, "Horizon r of subspace identification, which uses lags up to 2r - 1.", kind=int, minimum=2, panel=ADVANCED
+    )
     ssid_output: Literal["first", "regression"] = option(
-        "first", "C from the first block, or by regression on all of them.",
+        "first", "Take C from the first block, or by regression on all blocks.",
         words=("first", "regression"), panel=ADVANCED,
     )  # fmt: skip
     ssid_covariance: Literal["matched", "paper"] = option(
-        "matched", "Scale of the state matched to the counts, or the paper's rule.",
+        "matched", "Match the scale of the state to the counts, or follow the paper.",
         words=("matched", "paper"), panel=ADVANCED,
     )  # fmt: skip
     ssid_whitened: bool = option(
-        True, "Whether subspace identification sees whitened counts.", kind=bool, panel=ADVANCED
+        True, "Do not whiten the counts for subspace identification.", kind=bool, panel=ADVANCED
     )
 
     def __post_init__(self) -> None:
@@ -155,8 +163,8 @@ class FitSettings(Settings):
         """Refuse what no counts with at most so many rows and lags can serve, before they are made."""
         if self.state_size != "auto" and self.state_size >= rows:
             raise RankError(
-                f"state_size={self.state_size} exceeds what a vocabulary of {rows} words supports. "
-                f"Lower it to at most {rows - 1}, or raise vocab_size."
+                f"state_size={self.state_size} exceeds what a vocabulary of {rows:,} words supports. "
+                f"Lower it to at most {rows - 1:,}, or count more words."
             )
         needed = 2 * self.ssid_horizon - 1
         if self.resolved(1, rows).start == "subspace" and needed > max_lag:

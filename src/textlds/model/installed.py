@@ -71,7 +71,9 @@ def find_model(path: str | os.PathLike[str]) -> Path:
     for model in offered.values():
         return model.folder()
     others = ", ".join(sorted({model.name for model in models})) or "none"
-    remedy = f"Get it with: pip install 'textlds[{name}]'" if name in _EXTRAS else "Check the path."
+    remedy = (
+        f"Get it with: pip install 'textlds[{name}]'" if name in _EXTRAS else "Check the path; the model comes first."
+    )
     raise FormatError(
         f"{name} does not exist, and no installed package offers a model of that name (installed: {others}). {remedy}"
     )

@@ -21,6 +21,9 @@ class LazyResults(Iterator[T], Generic[T]):
     def __init__(self, results: Iterator[T], single: str) -> None:
         self._results, self._single = results, single
 
+    def __repr__(self) -> str:
+        return f"<results that have not been computed yet. {self._remedy}>"
+
     def __next__(self) -> T:
         return next(self._results)
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from textlds.errors import ArgumentError
 from textlds.tagging.network import Floats, Inputs, Ints, Part, Weights, best_tags, probabilities, scores
-from textlds.tagging.training import Problem, TaggerSettings, train_network
+from textlds.tagging.settings import TaggerSettings
+from textlds.tagging.training import Problem, train_network
 
 Matrices = Sequence[NDArray[Any]]
 

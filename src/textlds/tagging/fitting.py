@@ -22,8 +22,9 @@ from textlds.tagging.gazetteers import gazetteer_set
 from textlds.tagging.inputs import Design, InputMaker, words_of
 from textlds.tagging.labels import Labelled, TagSet, Task, documents_of, labelled_sentences, prepared, set_aside
 from textlds.tagging.network import Inputs, Ints, Weights, best_tags, probabilities, scores
+from textlds.tagging.settings import TaggerSettings
 from textlds.tagging.tagger import Tagger
-from textlds.tagging.training import Keeper, Problem, TaggerSettings, Trained, train_network
+from textlds.tagging.training import Keeper, Problem, Trained, train_network
 from textlds.vectors.recipes import RecipeLike
 
 # Of training. With fewer, the vectors of neighbours gain nothing beside the features (UD EWT, dev, three draws of 30

@@ -22,8 +22,9 @@ from textlds.tagging.inputs import Design, InputMaker
 from textlds.tagging.labels import Labelled, Task, documents_of
 from textlds.tagging.network import Floats, Weights, best_tags, probabilities, scores
 from textlds.tagging.results import NO_TAG, Places, TaggedSentence
+from textlds.tagging.settings import TaggerSettings
 from textlds.tagging.texts import Batch, Text
-from textlds.tagging.training import Keeper, TaggerSettings
+from textlds.tagging.training import Keeper
 from textlds.vectors.recipes import RecipeLike
 
 

@@ -17,54 +17,17 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from textlds.errors import ArgumentError
 from textlds.linalg.threads import one_blas_thread
 from textlds.progress import Task
 from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.tagging.features import BUCKETS
 from textlds.tagging.gradients import adam, adam_rows, gradients, scatter
 from textlds.tagging.network import Floats, Inputs, Ints, Part, Weights
+from textlds.tagging.settings import TaggerSettings
 
 _NAMES = tuple(field.name for field in dataclasses.fields(Weights))
 _FEWEST_STEPS = 150  # of a round: little data is read several times
 _SAVED_EVERY = 30.0  # seconds
-
-
-@dataclass(frozen=True)
-class TaggerSettings:
-    """How a network is made and trained.
-
-    Attributes:
-        lexical: Whether the network sees hashed features of words, affixes and shapes beside the vectors.
-        hidden: Units of the hidden layer.
-        dropout: Share of the hidden units left out in a step.
-        input_dropout: Share of the numbers of the vectors left out in a step.
-        feature_dropout: Share of the hashed features left out in a step.
-        learning_rate: Of Adam at first; it falls in a straight line to a fiftieth.
-        batch: Tokens per step, about; fewer where there is little data.
-        rounds: Times that the data is read, at most; several times each if there is little of it.
-        patience: Rounds without a gain on the development set after which training ends.
-    """
-
-    lexical: bool = True
-    hidden: int = 128
-    dropout: float = 0.4
-    input_dropout: float = 0.1
-    feature_dropout: float = 0.2
-    learning_rate: float = 2e-3
-    batch: int = 512
-    rounds: int = 12
-    patience: int = 4
-
-    def __post_init__(self) -> None:
-        for name, least in (("hidden", 1), ("batch", 1), ("rounds", 1), ("patience", 1)):
-            if getattr(self, name) < least:
-                raise ArgumentError(f"{name}={getattr(self, name)} must be at least {least}.")
-        for name in ("dropout", "input_dropout", "feature_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ArgumentError(f"{name}={getattr(self, name)} must be at least 0 and below 1.")
-        if not self.learning_rate > 0:
-            raise ArgumentError(f"learning_rate={self.learning_rate} must be above 0.")
 
 
 class Keeper(Protocol):

@@ -5,5 +5,5 @@ A group of commands, each a file as the others are.
 
 from __future__ import annotations
 
-ABOUT = "Say what a model is worth on data of your own."
+ABOUT = "Measure the quality of a model's vectors on your own data."
 COMMANDS = ("tagging", "ner", "similarity", "perplexity")

@@ -27,14 +27,14 @@ def command(
         typer.Option(help="tagger: that of textlds tagger; crf: a CRF. Either on words without vectors and with them."),
     ] = "tagger",
     search: own.Search = "none",
-    rounds: Annotated[int, typer.Option(min=1, help="Of the randomisation test.")] = 10_000,
+    rounds: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="Rounds of the randomisation test.")] = 10_000,
     threads: opt.Threads = None,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Learn to find named entities from words, without the model's vectors and with them.
+    """Train taggers of named entities without and with the vectors of a model, and compare them.
 
-    Precision, recall and F1, in per cent, of entities whose limits and kind are exactly right.
+    Reports precision, recall and F1 in per cent; an entity is right if its span and kind are.
     """
     from textlds.evaluation.ner import evaluate_ner
     from textlds.evaluation.taggers import compare_taggers

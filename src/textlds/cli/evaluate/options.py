@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from textlds.evaluation.features import Features
 
 Train = Annotated[str, typer.Option(metavar="FILE", help="Tagged sentences to learn from.", show_default=False)]
-Dev = Annotated[str, typer.Option(metavar="FILE", help="Others, to choose settings on.", show_default=False)]
+Dev = Annotated[str, typer.Option(metavar="FILE", help="Tagged sentences to choose settings on.", show_default=False)]
 Test = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Others, looked at once at the end.", show_default=False)
+    str | None, typer.Option(metavar="FILE", help="Tagged sentences to test on, once, at the end.", show_default=False)
 ]
 Format = Annotated[
     Literal["auto", "conllu", "conll", "tsv"],
     typer.Option(
         metavar="WORD",
-        help="conllu; conll: columns separated by spaces; tsv: word, tab, tag; auto: what it looks like.",
+        help="conllu; conll: columns separated by spaces; tsv: word, tab, tag; auto: recognise it.",
     ),
 ]
 Search = Annotated[
     Literal["none", "grid"],
-    typer.Option(help="grid: choose penalties of the CRF and the scale of the vectors on the development set."),
+    typer.Option(help="grid: choose the CRF's penalties and the scale of its vectors on the development set."),
 ]
 
 

@@ -16,7 +16,7 @@ def command(
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Give the perplexity of a text, read as the model's corpus was read.
+    """Measure the perplexity of a text, read with the text settings of the model.
 
     The events are the words of the vocabulary, its unknown classes and, if the model has one, the boundary token. Only
     perplexities over the same vocabulary can be compared.

@@ -43,7 +43,7 @@ def command(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE...", help="Lines of word, word, score; or a file in the format of SCWS.", show_default=False
+            metavar="FILE", help="Lines of word, word, score; or a file in SCWS format.", show_default=False
         ),
     ],
     recipe: opt.Recipe = "meaning",
@@ -52,9 +52,8 @@ def command(
 ) -> None:
     """Compare cosines of words with people's judgements: Spearman's rank correlation.
 
-    Words by themselves are compared by what they are about or, with a recipe that has no such part, by their part
-    "word"; pairs in context (SCWS) also by --recipe. A pair with a word
-    that the model does not know is left out; in a context it counts.
+    Pairs of words are compared by meaning, or by the part "word" if the recipe has no meaning; pairs in context (SCWS)
+    also by --recipe. Pairs with an unknown word are left out, except in context.
     """
     from textlds.api import load
 

@@ -40,16 +40,18 @@ def command(
             "local: the paper's small network, which sees one vector at a time."
         ),
     ] = "tagger",
-    hidden: Annotated[int, typer.Option(min=1, help="Hidden units of the paper's network.")] = 25,
-    seeds: Annotated[int, typer.Option(min=1, help="How many networks.")] = 1,
+    hidden: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="Hidden units of the paper's network.")] = 25,
+    seeds: Annotated[
+        int, typer.Option(min=1, metavar="NUMBER", help="Train this many networks, and report mean and spread.")
+    ] = 1,
     search: own.Search = "none",
     threads: opt.Threads = None,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Learn to tag from a model's vectors and say how often the tags are right, in per cent.
+    """Train taggers on the vectors of a model, and report their accuracy in per cent.
 
-    Known words are those of --train. Everything is chosen on --dev; figures there are a little too good.
+    Known words are those in --train. Settings are chosen on --dev, so that the accuracy there is slightly optimistic.
     """
     from textlds.corpus.reading.tagged import read_tag_map
     from textlds.evaluation.taggers import compare_taggers

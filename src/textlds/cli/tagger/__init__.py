@@ -5,5 +5,5 @@ A group of commands, each a file as the others are.
 
 from __future__ import annotations
 
-ABOUT = "Train a tagger on your labels, tag text with it, measure it."
+ABOUT = "Train a tagger on your own labels, use it, and measure it."
 COMMANDS = ("train", "tag", "evaluate")

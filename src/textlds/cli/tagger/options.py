@@ -11,7 +11,7 @@ Tagger = Annotated[Path, typer.Argument(metavar="TAGGER", help="A tagger folder.
 Model = Annotated[
     Path | None,
     typer.Option(
-        "--model", metavar="MODEL", help="Where its model is, if it was moved.", show_default="where it was at training"
+        "--model", metavar="MODEL", help="Where its model is, if it was moved.", show_default="where it was in training"
     ),
 ]
 Column = Annotated[
@@ -26,7 +26,7 @@ Format = Annotated[
     Literal["auto", "conllu", "conll", "tsv"],
     typer.Option(
         metavar="WORD",
-        help="conllu; conll: columns separated by spaces; tsv: word, tab, tag; auto: what it looks like.",
+        help="conllu; conll: columns separated by spaces; tsv: word, tab, tag; auto: recognise it.",
     ),
 ]
 

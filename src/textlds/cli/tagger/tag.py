@@ -89,7 +89,7 @@ def command(
             "--output",
             "-o",
             metavar="FILE",
-            help="A file that ends in .conllu, .jsonl, .tsv or .parquet.",
+            help="The file to write; its name ends in .conllu, .jsonl, .tsv or .parquet.",
             show_default="standard output",
         ),
     ] = None,
@@ -104,7 +104,7 @@ def command(
         ),
     ] = "auto",
     min_confidence: Annotated[
-        float, typer.Option(min=0, max=1, help="Leave out tags and entities that are less sure.")
+        float, typer.Option(min=0, max=1, metavar="NUMBER", help="Leave out tags and entities with a lower confidence.")
     ] = 0.0,
     model: own.Model = None,
     threads: opt.Threads = None,
@@ -133,5 +133,5 @@ def command(
 EXAMPLES = (
     "textlds tagger tag tagger book.txt -o tagged.conllu",
     ("echo 'The bank raised rates.' | textlds tagger tag tagger --to tsv", "to standard output"),
-    ("textlds tagger tag names *.txt.gz -o names.jsonl --min-confidence 0.8", "entities that it is sure of"),
+    ("textlds tagger tag names *.txt.gz -o names.jsonl --min-confidence 0.8", "only confident entities"),
 )

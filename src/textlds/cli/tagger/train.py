@@ -12,16 +12,16 @@ import typer
 from textlds.cli import options as opt
 from textlds.cli.output import print_json, say
 from textlds.cli.tagger import options as own
+from textlds.tagging.settings import TaggerSettings
 
 
 def train_files(
     model: Path,
-    train: str,
-    dev: str | None,
+    sentences: Any,
+    dev: Any,
     output: Path,
     *,
     column: str | None,
-    format: str,
     gazetteer: list[str],
     options: dict[str, Any],
     bundle: bool,
@@ -30,15 +30,14 @@ def train_files(
     force: bool,
     quiet: bool,
 ) -> dict[str, Any]:
-    """Train a tagger from files and write it.
+    """Train a tagger and write it.
 
     Args:
         model: The model folder.
-        train: Labelled sentences.
-        dev: Others, to choose on, or None.
-        output: The folder to be made.
-        column: Of the tags.
-        format: Of the files.
+        sentences: Labelled sentences.
+        dev: Other ones, to choose settings on, or None.
+        output: The folder to write.
+        column: Where the tags were in their file.
         gazetteer: Files of names.
         options: Other arguments of :meth:`Tagger.train`.
         bundle: Whether the folder holds the model too.
@@ -56,11 +55,9 @@ def train_files(
     from textlds.tagging.gazetteers import read_gazetteer
     from textlds.tagging.tagger import Tagger
 
-    sentences = own.read_labelled(train, format, column)
-    chosen_on = None if dev is None else own.read_labelled(dev, format, column)
     names = dict(map(read_gazetteer, gazetteer))
     settings = {name: str(value) for name, value in options.items()}
-    inputs = {"train": sentences, "dev": chosen_on, "gazetteer": names}
+    inputs = {"train": sentences, "dev": dev, "gazetteer": names}
     job = {
         "model": model_checksum(find_model(model)), "column": column, "bundle": bundle, **settings,
         **{name: zlib.crc32(repr(content).encode()) for name, content in inputs.items()},
@@ -69,7 +66,7 @@ def train_files(
         if work.finished:
             return Tagger.load(output).report
         tagger = Tagger.train(
-            model, sentences, dev=chosen_on, gazetteers=names, threads=threads, progress=not quiet, keeper=work.parts,
+            model, sentences, dev=dev, gazetteers=names, threads=threads, progress=not quiet, keeper=work.parts,
             **options,
         )  # fmt: skip
         tagger = dataclasses.replace(tagger, report={**tagger.report, "column": column})
@@ -78,6 +75,7 @@ def train_files(
     return tagger.report
 
 
+@opt.with_settings
 def command(
     model: opt.Model,
     train: Annotated[str, typer.Option(metavar="FILE", help="Labelled sentences to learn from.", show_default=False)],
@@ -86,61 +84,55 @@ def command(
     ],
     dev: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Others, to choose on.", show_default="a tenth of the sentences"),
+        typer.Option(
+            metavar="FILE",
+            help="Other labelled sentences, to choose settings on.",
+            show_default="a tenth of the sentences",
+        ),
     ] = None,
     column: own.Column = None,
-    entities: Annotated[
-        bool, typer.Option("--entities", help="The tags are those of entities: IOB1, IOB2 or BIOES.")
-    ] = False,
+    entities: Annotated[bool, opt.flag("--entities", "The tags mark entities: IOB1, IOB2 or BIOES.")] = False,
     format: own.Format = "auto",
     recipe: Annotated[
         str,
         typer.Option(
             metavar="auto|none|NAME",
-            help="Of the vectors, as for textlds embed; auto: by the number of labels; none: words alone, a baseline.",
+            help="Recipe of the vectors, as for textlds embed; auto: by the number of labels; none: words alone, as a "
+            "baseline.",
         ),
     ] = "auto",
-    lexical: Annotated[
-        bool, typer.Option(help="Whether the network sees words, affixes and shapes beside the vectors.")
-    ] = True,
     gazetteer: Annotated[
         list[str] | None,
         typer.Option(metavar="FILE", help="Names, one per line; may be given several times.", show_default=False),
     ] = None,
-    hidden: Annotated[int | None, typer.Option(min=1, help="Hidden units.", show_default="128")] = None,
-    dropout: Annotated[
-        float | None, typer.Option(min=0, max=0.99, help="Share of hidden units left out.", show_default="0.4")
-    ] = None,
-    rounds: Annotated[int | None, typer.Option(min=1, help="At most.", show_default="12")] = None,
     search: Annotated[
         Literal["none", "grid"],
-        typer.Option(help="grid: choose recipe, sizes and dropout on the development set; 8 times the time."),
+        typer.Option(help="grid: choose recipe, sizes and dropout on the development set; takes 8 times as long."),
     ] = "none",
-    bundle: Annotated[bool, typer.Option("--bundle", help="Put the model into the folder too.")] = False,
+    bundle: Annotated[bool, opt.flag("--bundle", "Include the model in the folder.")] = False,
     seed: opt.Seed = 0,
     threads: opt.Threads = None,
     resume: opt.Resume = False,
     force: opt.Force = False,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
+    *,
+    settings: TaggerSettings,
 ) -> None:
     """Train a tagger on labelled sentences: any tags of tokens, or entities.
 
     The network sees the model's vectors and hashed features of words; training takes minutes on one core. Without
-    --dev a tenth of the sentences is set aside to choose on.
+    --dev a tenth of the sentences is set aside to choose settings on.
     """
-    from textlds.tagging.training import TaggerSettings
-
     task: Literal["tags", "entities"] = "entities" if entities else "tags"
-    given: dict[str, Any] = {"lexical": lexical, "hidden": hidden, "dropout": dropout, "rounds": rounds}
-    settings = TaggerSettings(**{name: value for name, value in given.items() if value is not None})
     options = {
         "task": task, "recipe": None if recipe == "none" else recipe, "settings": settings, "search": search,
         "seed": seed,
     }  # fmt: skip
     report = train_files(
-        model, train, dev, output, column=column, format=format, gazetteer=gazetteer or [], options=options,
-        bundle=bundle, threads=threads, resume=resume, force=force, quiet=quiet,
+        model, own.read_labelled(train, format, column), dev and own.read_labelled(dev, format, column), output,
+        column=column, gazetteer=gazetteer or [], options=options, bundle=bundle,
+        threads=threads, resume=resume, force=force, quiet=quiet,
     )  # fmt: skip
     if as_json:
         print_json({"output": str(output), **report})
