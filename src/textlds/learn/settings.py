@@ -166,11 +166,12 @@ class FitSettings(Settings):
                 f"state_size={self.state_size} exceeds what a vocabulary of {rows:,} words supports. "
                 f"Lower it to at most {rows - 1:,}, or count more words."
             )
-        needed = 2 * self.ssid_horizon - 1
+        needed, possible = 2 * self.ssid_horizon - 1, (max_lag + 1) // 2
         if self.resolved(1, rows).start == "subspace" and needed > max_lag:
             raise ArgumentError(
                 f"ssid_horizon={self.ssid_horizon} needs lags up to {needed}, but the counts hold {max_lag}. "
-                f"Count with max_lag={max(needed, self.em_horizon)}, or lower ssid_horizon."
+                f"Count with max_lag={max(needed, self.em_horizon)}"
+                f"{f', or set ssid_horizon={possible}' if possible > 1 else ''}."
             )
         if self.em_horizon > max_lag:
             raise ArgumentError(
