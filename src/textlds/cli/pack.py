@@ -82,7 +82,7 @@ def command(
 ) -> None:
     """Make a small copy of a model that loads at once and gives vectors with equal weighting.
 
-    It has no parameters: likelihoods, probabilities of words and the recipe paper need the original.
+    It has no parameters: likelihoods and the recipe paper need the original.
     """
     done = pack_folder(
         model, output, bits=bits, vocab_size=vocab_size, dimensions=dimensions, buckets=buckets, force=force
