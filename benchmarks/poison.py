@@ -44,7 +44,7 @@ class Tags:
     def __call__(self, model: textlds.TextLDS, recipe: str) -> float:
         """Return the accuracy of a model's vectors."""
         found = evaluate_tagging(model_features(model, recipe=recipe), train=self._train, dev=self._dev, hidden=128)
-        return 100 * found.rows[0].accuracy.all
+        return found.rows[0].accuracy.all
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
