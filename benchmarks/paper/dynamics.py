@@ -1,4 +1,5 @@
-"""Table 1: what the transition matrix does, in words, after EM and after subspace identification alone.
+"""Table 1: what the transition matrix does, in words: of the paper's model after EM, of the same after subspace
+identification alone, and of the default model, which observes profiles.
 
 How much structure the lists of words have is measured too, so that the paper's remark (none to speak of without EM) can
 be checked: by how much oftener than by chance a word of the second list of a pair follows one of the first in the text;
@@ -20,13 +21,17 @@ import textlds
 from benchmarks.paper import settings
 from benchmarks.paper.job import Job
 from benchmarks.paper.store import Cell, Store
+from benchmarks.paper.work import Corpus
 from textlds.corpus.reading.tagged import read_tagged
 from textlds.evaluation.features import Features
-from textlds.model.exploring import transitions
+from textlds.lexicon.observed import ObservedLexicon
+from textlds.linalg.types import Matrix
+from textlds.model.exploring import common_rows, transitions
 
 TITLE = "The transitions of the state (Table 1)"
 NEEDS = ("text", "ewt")
-KINDS = {"EM": {}, "subspace identification": {"iterations": 0}}
+DEFAULT = "default"
+KINDS = {"EM": {}, "subspace identification": {"iterations": 0}, DEFAULT: {}}
 WORDS = 9  # in a list, as in the paper
 SHOWN = 6  # pairs of each sort
 CHANCE = 400  # lists of random words
@@ -34,30 +39,49 @@ CHANCE = 400  # lists of random words
 
 def cells(job: Job, store: Store) -> list[Cell]:
     """Return a cell for each way of learning and each seed, and one of random lists."""
-    corpus = job.corpus()
     judge = _Judge(job)
     made = []
     for seed in range(job.seeds):
         for kind, change in KINDS.items():
-            fit = {**job.fit, **change, "seed": seed}
+            corpus = job.default_corpus() if kind == DEFAULT else job.corpus()
+            fit = {**(job.default_fit if kind == DEFAULT else job.fit), **change, "seed": seed}
             made.append(
                 Cell(
                     f"{kind} / seed {seed}",
-                    {"fit": fit, "count": corpus.count, "tokens": corpus.tokens},
-                    lambda fit=fit: _measure(job.work.model(corpus, **fit), judge),  # type: ignore[misc]
+                    {"fit": fit, "count": corpus.count, "tokens": corpus.tokens, "judge": judge.settings},
+                    lambda corpus=corpus, fit=fit: _measure(_model(job, corpus, fit), judge),  # type: ignore[misc]
                 )
             )
-    chance = {"lists": CHANCE, "count": corpus.count, "tokens": corpus.tokens}
+    corpus = job.corpus()
+    chance = {"lists": CHANCE, "count": corpus.count, "tokens": corpus.tokens, "judge": judge.settings}
     return [*made, Cell("random words", chance, lambda: judge.chance(CHANCE))]
+
+
+def _model(job: Job, corpus: Corpus, fit: dict[str, Any]) -> textlds.TextLDS:
+    """Return a model; that of subspace identification alone is the start of the other."""
+    if fit["observations"] == "profiles":
+        return job.work.model(corpus, **{name: value for name, value in fit.items() if name != "seed" or value})
+    stops = sorted({0, job.fit["iterations"]})
+    folders = job.work.models(corpus, stops, **{name: value for name, value in fit.items() if name != "iterations"})
+    return textlds.load(folders[fit["iterations"]])
+
+
+def _outputs(model: textlds.TextLDS, rows: NDArray[np.int64]) -> Matrix:
+    """Return what makes words likely in a state, (n, h), in coordinates with Q = I, as ``model.dynamics`` has it."""
+    C = model.params.normalised().C[rows]
+    if isinstance(model.lexicon, ObservedLexicon):  # C_w = f_w^½ y(w)ᵀ c: the cosine of y(w) with what is predicted
+        y = model.lexicon.observed(np.eye(model.lexicon.size), model.lexicon.profiles[rows])
+        C = C / (np.sqrt(model.frequencies[rows]) * np.linalg.norm(y, axis=1))[:, None]
+    return C
 
 
 def _measure(model: textlds.TextLDS, judge: _Judge) -> dict[str, Any]:
     """Return how much structure the transitions of a model have, and some of them."""
-    params, h = model.params.normalised(), model.state_size
-    U, strengths, Vt = np.linalg.svd(params.A)
-    stays = np.abs(np.einsum("ji,ij->i", U, Vt))  # 1: A leads this state to itself, 0: to one unlike it
+    A, h = model.params.normalised().A, model.state_size
     rows = judge.rows(model.vocabulary)
-    known = transitions(params.A, params.C[rows], model.vocabulary, h, WORDS, common=rows)
+    U, strengths, Vt = np.linalg.svd(A)
+    stays = np.abs(np.einsum("ji,ij->i", U, Vt))  # 1: A leads this state to itself, 0: to one unlike it
+    known = transitions(A, _outputs(model, rows), model.vocabulary, h, WORDS, common=rows)
     found = judge.structure([words for pair in known for words in (pair.source, pair.target)])
     lifts = [judge.lift(pair.source, pair.target) for pair in known]
     alike = np.reshape(found["likenesses"], (-1, 2)).mean(axis=1)
@@ -91,6 +115,11 @@ class _Judge:
         self._cache: dict[str, Any] = {}
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """How word2vec was learnt, which needs less text than a model to say which words are alike."""
+        return {**settings.WORD2VEC, "tokens": self._job.scale.search_tokens}
+
+    @property
     def tags(self) -> dict[str, str]:
         """The most frequent universal tag of every word of the treebank's training part."""
         if "tags" not in self._cache:
@@ -105,13 +134,21 @@ class _Judge:
     @property
     def vectors(self) -> Features:
         if "vectors" not in self._cache:
-            self._cache["vectors"] = self._job.work.word2vec(self._job.corpus(), **settings.WORD2VEC)
+            corpus = self._job.corpus(tokens=self._job.scale.search_tokens)
+            self._cache["vectors"] = self._job.work.word2vec(corpus, **settings.WORD2VEC)
         found: Features = self._cache["vectors"]
         return found
 
     def rows(self, vocabulary: textlds.Vocabulary) -> NDArray[np.int64]:
-        """Return the rows of words whose tag is known."""
-        return np.array([i for i, word in enumerate(vocabulary.words[: vocabulary.n_types]) if word in self.tags])
+        """Return the rows of words whose tag is known and that occur often enough to be judged."""
+        counts = self._counts()
+        usual = max(20.0, 1e-5 * counts.tokens)  # as for model.dynamics
+        common = common_rows(counts.unigrams, counts.vocabulary, None, usual=usual)
+        words = {counts.vocabulary.words[i] for i in common}.intersection(self.tags)
+        return np.array([i for i, word in enumerate(vocabulary.words[: vocabulary.n_types]) if word in words])
+
+    def _counts(self) -> textlds.LagCounts:
+        return self._job.work.counts(self._job.corpus())
 
     def structure(self, lists: Sequence[Sequence[str]]) -> dict[str, Any]:
         """Return purity (share of the dominant tag) and likeness (mean cosine of two words), by list and on average.
@@ -138,7 +175,7 @@ class _Judge:
 
         One pair of words is added to what was counted and to what is expected, so that rare words prove nothing.
         """
-        counts = self._job.work.counts(self._job.corpus())
+        counts = self._counts()
         earlier, later = (counts.vocabulary.ids(words) for words in (before, after))
         follows = counts.lags[0].tocsr()  # [later, earlier]
         expected = float(counts.unigrams[earlier].sum()) * float(counts.unigrams[later].sum()) / counts.tokens
@@ -146,7 +183,7 @@ class _Judge:
 
     def chance(self, n: int) -> dict[str, Any]:
         """Return the structure of n lists of random words, and of the pairs that neighbours among them make."""
-        vocabulary = self._job.work.counts(self._job.corpus()).vocabulary
+        vocabulary = self._counts().vocabulary
         rows, rng = self.rows(vocabulary), np.random.default_rng(0)
         picked = [rng.choice(rows, min(WORDS, len(rows)), replace=False) for _ in range(n)]
         lists = [[vocabulary.words[i] for i in some] for some in picked]

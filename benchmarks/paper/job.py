@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -40,6 +40,11 @@ class Job:
         return {**settings.FIT, **self.scale.fit}
 
     @property
+    def default_fit(self) -> dict[str, Any]:
+        """The same for the model that users get where they ask for nothing."""
+        return {**settings.DEFAULT_FIT, **self.scale.fit}
+
+    @property
     def base_fit(self) -> dict[str, Any]:
         """The same for studies of many fits."""
         return {**settings.FIT, **self.scale.base_fit}
@@ -48,6 +53,11 @@ class Job:
         """Return the unlabelled text of the main studies: data sets by name, ``"text"`` alone by default."""
         paths = tuple(self.data.path(name) for name in names or ("text",))
         return Corpus(paths, tokens or self.scale.tokens, {**settings.COUNT, **self.scale.count})
+
+    def default_corpus(self, *names: str) -> Corpus:
+        """Return the same text as the default model counts it."""
+        corpus = self.corpus(*names)
+        return replace(corpus, count={**settings.DEFAULT_COUNT, **self.scale.count})
 
     def base_corpus(self, tokens: float | None = None, **count: Any) -> Corpus:
         """Return the text of the studies of many fits, with other amounts or options of counting if they are given."""

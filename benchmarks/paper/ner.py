@@ -2,9 +2,9 @@
 
 All is chosen on the development set: the penalty with words alone; the scale of the vectors by the same steps for each
 column, with the column's plain vectors; richer kinds of vectors take what was chosen for these, and the development set
-chooses among the kinds. The test set is scored for each column with what was chosen; what it showed before a column was
-changed is kept in earlier.json, and the report tells it. Chance has a part only in the learning of vectors, which is
-done once.
+chooses among the kinds. The default model has the scale that the paper's has, and the recipe for classifiers. The test
+set is scored for each column with what was chosen; what it showed before a column was changed is kept in earlier.json,
+and the report tells it. Chance has a part only in the learning of vectors, which is done once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.paper import settings
 from benchmarks.paper.data import Data
 from benchmarks.paper.job import Job
-from benchmarks.paper.kinds import STATE, kind_features, kind_name
+from benchmarks.paper.kinds import BEST, STATE, kind_features, kind_name
 from benchmarks.paper.search import Search, Step
 from benchmarks.paper.settings import TEXTS
 from benchmarks.paper.store import Cell, Store
@@ -38,10 +38,12 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "Lex + Brown": ("Brown clusters",),
     "Lex + word2vec": ("word2vec", "word2vec and neighbours"),
     "Lex + LDS": (STATE, "left + word + right", *_EQUAL),
+    "Lex + default": (f"default: {BEST}",),
 }
 PENALTIES = (0.1, 0.03, 0.3)  # c2 of the CRF
 SCALES = (0.1, 0.3, 1.0)  # of the vectors
-_LEARNT = ("Lex + word2vec", "Lex + LDS")  # columns with vectors
+_LEARNT = ("Lex + word2vec", "Lex + LDS", "Lex + default")  # columns with vectors
+_DEFAULT = "default: "  # how the kinds of the default model begin
 Tags = list[list[str]]
 
 
@@ -63,7 +65,8 @@ def steps(column: str) -> list[Step]:
     """Return the trials of a column: penalties without vectors; scales of them, and then their kinds."""
     if column not in _LEARNT:
         return [Step(0, f"c2 {c2:g}", {"c2": c2}) for c2 in PENALTIES]
-    scales = [Step(0, f"scale {scale:g}", {"scale": scale}) for scale in SCALES]
+    tried = SCALES[:1] if COLUMNS[column][0].startswith(_DEFAULT) else SCALES
+    scales = [Step(0, f"scale {scale:g}", {"scale": scale}) for scale in tried]
     return scales + [Step(1, kind, {"kind": kind}) for kind in COLUMNS[column][1:]]
 
 
@@ -72,7 +75,8 @@ def cells(job: Job, store: Store) -> list[Cell]:
     study = Study(job, store)
     search = [study.trial(column, step) for column in COLUMNS for step in steps(column)]
     final = [study.final(column) for column in COLUMNS]
-    pairs = itertools.combinations(COLUMNS, 2)
+    *others, default = COLUMNS
+    pairs = [*itertools.combinations(others, 2), (others[0], default)]
     return search + final + [study.comparison(*pair) for pair in pairs]
 
 
@@ -148,6 +152,9 @@ class Study:
         own: dict[str, Any] = {"kind": choice.kind, "crf": asdict(choice.crf)}
         if choice.kind == "words":
             return own
+        if choice.kind.startswith(_DEFAULT):
+            corpus = job.default_corpus(*TEXTS)
+            return own | {"count": dict(corpus.count), "tokens": corpus.tokens, "learnt": job.default_fit}
         own |= {"count": dict(corpus.count), "tokens": corpus.tokens}
         if choice.kind == "Brown clusters":
             return own | {"clusters": job.scale.clusters}
@@ -189,8 +196,10 @@ class Study:
         if kind.startswith("word2vec"):
             vectors = work.word2vec(self._corpus, **settings.WORD2VEC)
             return with_neighbours(vectors) if kind.endswith("neighbours") else vectors
-        model = work.model(self._corpus, **self._job.fit)
-        return kind_features(model, kind)
+        if kind.startswith(_DEFAULT):
+            model = work.model(self._job.default_corpus(*TEXTS), **self._job.default_fit)
+            return kind_features(model, kind.removeprefix(_DEFAULT))
+        return kind_features(work.model(self._corpus, **self._job.fit), kind)
 
     def _clusters(self) -> Mapping[str, str]:
         """Return the path of every word of the labelled data, unknown ones by their class."""

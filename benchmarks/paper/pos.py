@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
@@ -53,7 +53,7 @@ class Contender:
     """Vectors that a classifier reads.
 
     Attributes:
-        source: ``"word2vec"``, ``"word2vec, spelling"``, ``"ssid"``, ``"em"`` or ``"transformer"``.
+        source: ``"word2vec"``, ``"word2vec, spelling"``, ``"ssid"``, ``"em"``, ``"default"`` or ``"transformer"``.
         parts: Of a model's vectors, by the names of stored figures.
         evidence: Likewise.
         neighbours: Whether the vectors of the words beside stand beside.
@@ -77,14 +77,19 @@ LOCAL = {
     "word2vec ± 1": Contender("word2vec", neighbours=True),
     "word2vec ± 1, spelling": Contender("word2vec, spelling", neighbours=True),
     "transformer": Contender("transformer"),
+    "default, state": Contender("default", settings.STATE, settings.EVIDENCE),
+    "default, before + word + after": Contender("default", settings.PARTS[1:], settings.EVIDENCE),
+    "default, state + before + word + after": Contender("default", settings.PARTS, settings.EVIDENCE),
 }
+DEFAULT = [name for name, contender in LOCAL.items() if contender.source == "default"]  # measured with one seed
 LEX = {"Lex": None, "Lex + EM": "EM", "Lex + word2vec": "word2vec", f"Lex + {OURS}": OURS}  # column -> whose vectors
 
 
 def cells(job: Job, store: Store) -> list[Cell]:
     """Return the cells of the searches, of all columns with all seeds, and of the tests between columns."""
     study = Study(job, store)
-    return [*study.searches(), *study.columns(), *(study.tests(bank) for bank in BANKS)]
+    tests = [study.tests(bank, columns) for columns in (None, DEFAULT) for bank in BANKS]
+    return [*study.searches(), *study.columns(), *tests]
 
 
 class Study:
@@ -94,7 +99,7 @@ class Study:
         self._job, self._store, self._corpus = job, store, job.corpus()
         self._sentences: dict[tuple[Bank, Tags, str], list[Tagged]] = {}
         self._kept: tuple[str, Features] | None = None
-        self._local = [name for name in LOCAL if name != "transformer" or _has_transformer()]
+        self._local = [name for name in LOCAL if name != "transformer" or _has_transformer() or store.knows(name)]
         windows = [Step(0, f"window {n}", {"window": n}) for n in WINDOWS]
         epochs = [Step(1, f"{n} epochs", {"epochs": n}) for n in EPOCHS]
         self._word2vec = Search("search / word2vec", settings.WORD2VEC, windows + epochs, self._found)
@@ -171,8 +176,11 @@ class Study:
     def columns(self) -> Iterator[Cell]:
         """Yield all columns with all seeds; a CRF knows no chance."""
         for column, bank in itertools.product([*self._local, *LEX], BANKS):
-            for seed in range(1 if column in LEX else self._job.seeds):
+            for seed in range(1 if column in LEX else self._seeds(column)):
                 yield self._column(bank, column, seed)
+
+    def _seeds(self, column: str) -> int:
+        return 1 if column in DEFAULT else self._job.seeds
 
     def _column(self, bank: Bank, column: str, seed: int) -> Cell:
         def measure() -> dict[str, Any]:
@@ -204,10 +212,10 @@ class Study:
 
     def _by_network(self, bank: Bank, column: str) -> list[Predicted]:
         features = self._column_vectors(column)
-        found: list[Predicted] = [{} for _ in range(self._job.seeds)]
+        found: list[Predicted] = [{} for _ in range(self._seeds(column))]
         for tags, hidden in TASKS:
             train, dev = self._of(bank, tags, "train"), self._of(bank, tags, "dev")
-            seeds = self._job.seeds if hidden == UNITS else 1
+            seeds = len(found) if hidden == UNITS else 1
             taggers = train_local(train, dev, features, grid=GRID, hidden=hidden, seeds=seeds)
             tokens = {part: [s.tokens for s in self._of(bank, tags, part)] for part in PARTS}
             for own, tagger in zip(found, taggers, strict=False):
@@ -235,15 +243,22 @@ class Study:
 
     # Tests between columns
 
-    def tests(self, bank: Bank) -> Cell:
-        """Return the cell of McNemar's tests between all columns of a treebank, on its test set with seed 0."""
+    def tests(self, bank: Bank, only: Sequence[str] | None = None) -> Cell:
+        """Return the cell of McNemar's tests between columns of a treebank, on its test set with seed 0.
+
+        Args:
+            bank: Which one.
+            only: Between these; by default between all but those of the default model, and between those with words.
+        """
+        local = only or [column for column in self._local if column not in DEFAULT]
+        groups = [local] if only else [local, list(LEX)]
 
         def asked() -> dict[str, Any]:
-            return {column: self._identity(bank, column) for column in (*self._local, *LEX)}
+            return {column: self._identity(bank, column) for columns in groups for column in columns}
 
         def measure() -> dict[str, Any]:
             found: dict[str, dict[str, Any]] = {}
-            for columns in (self._local, list(LEX)):
+            for columns in groups:
                 hits = {column: self._hits(bank, column) for column in columns}
                 for first, second in itertools.combinations(columns, 2):
                     for name, own in hits[first].items():
@@ -251,7 +266,7 @@ class Study:
                         found.setdefault(name, {})[f"{second} against {first}"] = test.to_json()
             return found
 
-        return Cell(f"{bank} / tests", asked, measure)
+        return Cell(f"{bank} / tests{', default' if only else ''}", asked, measure)
 
     def _hits(self, bank: Bank, column: str) -> dict[str, Any]:
         predicted = self._predicted(bank, column)[0]
@@ -267,7 +282,7 @@ class Study:
         own = {"bank": bank, "column": column, "sentences": self._job.scale.sentences}
         if column in LEX:
             return {**own, "crf": asdict(self._crf_settings(column)), **self._column_settings(LEX[column])}
-        own |= {"seeds": self._job.seeds, "tasks": TASKS, "classifiers": list(map(asdict, GRID))}
+        own |= {"seeds": self._seeds(column), "tasks": TASKS, "classifiers": list(map(asdict, GRID))}
         return {**own, **self._column_settings(column)}
 
     def _column_settings(self, column: str | None) -> dict[str, Any]:
@@ -293,6 +308,9 @@ class Study:
         own = {**asdict(contender), **chosen}
         if contender.source == "transformer":
             return own
+        if contender.source == "default":
+            corpus = self._job.default_corpus()
+            return own | {"count": dict(corpus.count), "tokens": corpus.tokens, "fit": self._job.default_fit}
         own |= {"count": dict(corpus.count), "tokens": corpus.tokens}
         if contender.evidence != "model":
             own["words"] = settings.WORDS
@@ -308,8 +326,11 @@ class Study:
         if contender.source.startswith("word2vec"):
             features = work.word2vec(corpus, **chosen, by_spelling=contender.source.endswith("spelling"))
             return with_neighbours(features) if contender.neighbours else features
-        folders = work.models(corpus, [0, *self._job.scale.stops], **self._fit())  # one run passes all stops
         recipe = recipe_of(contender.parts, contender.evidence)
+        if contender.source == "default":
+            model = work.model(self._job.default_corpus(), **self._job.default_fit)
+            return model_features(model, recipe=recipe, threads=self._job.threads)
+        folders = work.models(corpus, [0, *self._job.scale.stops], **self._fit())  # one run passes all stops
         model = textlds.load(folders[chosen.get("iteration", 0)])
         return model_features(model, recipe=recipe, threads=self._job.threads)
 

@@ -13,6 +13,8 @@ Options = Mapping[str, Any]
 
 COUNT: Options = {"vocab_size": 100_000, "boundaries": "line", "unknown": "shape"}  # of textlds.count
 FIT: Options = {"state_size": 200, "iterations": 50, "observations": "words"}  # of textlds.fit: the paper's model
+DEFAULT_COUNT: Options = {**COUNT, "repeats": 1}  # what textlds.train does where nothing is asked for
+DEFAULT_FIT: Options = {"state_size": 200, "iterations": 20, "observations": "profiles"}
 # vectors, by the names of stored figures (benchmarks.recorded)
 STATE = ("state",)  # the paper's vector
 PARTS = ("state", "before", "word", "after")  # the best of ours

@@ -61,6 +61,10 @@ class Store:
         figures: Figures = self._cells[key]["figures"]
         return figures
 
+    def knows(self, column: str) -> bool:
+        """Tell whether there is a cell of a column, whose name stands between others in its key."""
+        return any(column in key.split(" / ") for key in self._cells)
+
     def has(self, cell: Cell) -> bool:
         """Tell whether a cell is there under the same settings."""
         found = self._cells.get(cell.key)

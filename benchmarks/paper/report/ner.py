@@ -13,6 +13,7 @@ from benchmarks.paper.report.numbers import earlier, figures, p_value, signed, s
 from benchmarks.paper.report.pictures import BLUE, ORANGE, picture
 
 COLUMNS = ("Lex", "Lex + Brown", "Lex + word2vec", "Lex + LDS")
+DEFAULT = "Lex + default"
 PAPER = {"dev": (93.90, 93.79, 94.14, 94.21), "test": (89.34, 89.76, 90.00, 89.9)}
 
 
@@ -21,16 +22,17 @@ def section(content: Mapping[str, Any], folder: Path) -> list[Block]:
     cells = content["cells"]
     path = folder / "ner.png"
     _draw(path, cells)
-    kinds = {column: figures(cells, f"{column} / ")[0]["kind"] for column in COLUMNS}
+    columns = _columns(cells)
+    kinds = {column: figures(cells, f"{column} / ")[0]["kind"] for column in columns}
     return [
         Text(
             f"F1 of entities, exactly found. Chosen on the development set: "
             f"{'; '.join(f'{column}: {kind}' for column, kind in kinds.items() if column != 'Lex')}.{_earlier(folder)}"
         ),
-        Table(("", *COLUMNS), [*_scores(cells), *_paper()]),
+        Table(("", *columns), [*_scores(cells), *_paper(len(columns))]),
         Figure(path, "Entity F1: ours (dots) and the paper's (diamonds)"),
         Table(
-            ("test F1", *(column for column in COLUMNS)),
+            ("test F1", *columns),
             _by_kind(cells),
             "The same by kind of entity",
         ),
@@ -42,6 +44,11 @@ def section(content: Mapping[str, Any], folder: Path) -> list[Block]:
         Table(("vectors", "penalty and scale", "dev F1"), _search(cells), "The search, on the development set"),
         claims_table(_claims(cells)),
     ]
+
+
+def _columns(cells: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the paper's columns, and that of the default model if it was measured."""
+    return (*COLUMNS, DEFAULT) if f"{DEFAULT} / seed 0" in cells else COLUMNS
 
 
 def _earlier(folder: Path) -> str:
@@ -56,15 +63,18 @@ def _earlier(folder: Path) -> str:
 
 
 def _scores(cells: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    return [(part, *(spread(values(cells, f"{column} / ", part)) for column in COLUMNS)) for part in ("dev", "test")]
+    return [
+        (part, *(spread(values(cells, f"{column} / ", part)) for column in _columns(cells))) for part in ("dev", "test")
+    ]
 
 
-def _paper() -> list[tuple[str, ...]]:
-    return [(f"the paper, {part}", *(f"{value:.2f}" for value in row)) for part, row in PAPER.items()]
+def _paper(columns: int) -> list[tuple[str, ...]]:
+    blank = ["–"] * (columns - len(COLUMNS))
+    return [(f"the paper, {part}", *(f"{value:.2f}" for value in row), *blank) for part, row in PAPER.items()]
 
 
 def _by_kind(cells: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    details = [figures(cells, f"{column} / ")[0]["detail"]["test"] for column in COLUMNS]
+    details = [figures(cells, f"{column} / ")[0]["detail"]["test"] for column in _columns(cells)]
     names = sorted({name for detail in details for name in detail["by_kind"]})
     rows = [(name, *(f"{detail['by_kind'].get(name, 0):.2f}" for detail in details)) for name in names]
     rows += [(name, *(f"{detail[name]:.2f}" for detail in details)) for name in ("precision", "recall")]
@@ -93,7 +103,7 @@ def _search(cells: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 def _claims(cells: Mapping[str, Any]) -> list[Claim]:
     made = []
-    for column in ("Lex + word2vec", "Lex + LDS"):
+    for column in ("Lex + word2vec", "Lex + LDS", *_columns(cells)[len(COLUMNS) :]):
         test = cells[f"{column} against Lex"]["figures"]["test"]
         made.append(
             Claim(
@@ -125,24 +135,19 @@ def _claims(cells: Mapping[str, Any]) -> list[Claim]:
 def _draw(path: Path, cells: Mapping[str, Any]) -> None:
     with picture(path, 1, 2, figsize=(9, 2.9)) as (_, both):
         for axes, part in zip(both, ("dev", "test"), strict=True):
-            for row, column in enumerate(COLUMNS):
+            for row, column in enumerate(_columns(cells)):
                 some = values(cells, f"{column} / ", part)
-                axes.plot(
-                    some, [row - 0.12] * len(some), "o", color=BLUE, alpha=0.7, label="here" if row == 0 else None
-                )
+                label = "here" if row == 0 else None
+                axes.plot(some, [row - 0.12] * len(some), "o", color=BLUE, alpha=0.7, label=label)
                 mean = float(np.mean(some))
                 axes.text(mean, row - 0.24, f"{mean:.2f}", ha="center", va="bottom", fontsize=8, color=BLUE)
-                axes.plot(
-                    PAPER[part][row],
-                    row + 0.14,
-                    "D",
-                    color=ORANGE,
-                    markersize=5,
-                    label="the paper" if row == 0 else None,
-                )
-            axes.set_yticks(range(len(COLUMNS)), COLUMNS if part == "dev" else [""] * len(COLUMNS))
+                if row < len(COLUMNS):
+                    label = "the paper" if row == 0 else None
+                    axes.plot(PAPER[part][row], row + 0.14, "D", color=ORANGE, markersize=5, label=label)
+            names = _columns(cells)
+            axes.set_yticks(range(len(names)), names if part == "dev" else [""] * len(names))
             axes.set(
-                ylim=(len(COLUMNS) - 0.5, -0.6), xlabel="entity F1", title="Development" if part == "dev" else "Test"
+                ylim=(len(names) - 0.5, -0.6), xlabel="entity F1", title="Development" if part == "dev" else "Test"
             )
             axes.margins(x=0.15)
         both[1].legend(loc="best", fontsize=8)
