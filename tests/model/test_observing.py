@@ -179,3 +179,29 @@ def test_the_state_follows_the_corpus(tokens, rows, size):
     settings = FitSettings().resolved(tokens, rows)
     assert (settings.state_size, settings.iterations, settings.start) == (size, 20, "neighbours")
     assert settings.pseudocount == 0
+
+
+def test_a_notice_with_varied_words_does_not_take_over_the_state():
+    rng = np.random.default_rng(0)
+    follows = rng.dirichlet(np.full(24, 0.15), 24)  # a language of 24 classes of words, each with a Zipfian vocabulary
+    ranks = 1 / np.arange(1, 21)
+
+    def line(n):
+        classes = [rng.integers(24)]
+        while len(classes) < n:
+            classes.append(rng.choice(24, p=follows[classes[-1]]))
+        return [f"w{chr(97 + k)}{chr(97 + rng.choice(20, p=ranks / ranks.sum()))}" for k in classes]
+
+    notice = [f"legal{a}{b}" for a in "abcdefgh" for b in "klmno"]
+    lines = []
+    for _ in range(60):
+        lines += [line(20) for _ in range(50)]
+        lines.append([str(rng.choice(notice)) if rng.random() < 0.05 else word for word in notice])
+    counts = counts_of(lines)
+
+    def of_the_notice(model):
+        found = (pair.source + pair.target for pair in model.dynamics(5))
+        return sum(sum(word in notice for word in words) > len(words) / 2 for words in found)
+
+    assert of_the_notice(textlds.fit(counts, state_size=20)) == 0
+    assert of_the_notice(fit(counts, state_size=20)) == 5  # which one-hot words pay most for
