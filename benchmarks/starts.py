@@ -98,7 +98,7 @@ def signal(model: textlds.TextLDS, directions: Tall) -> float:
 def _row(row: dict[str, Any]) -> list[str]:
     kind = row["observations"] if row["observations"] == "profiles" else "words, on the sketch"
     curve = row["log_likelihood"]
-    shown = [f"{curve[i]:.2f}" for i in (0, 5, 10, 20) if i < len(curve)]
+    shown = [f"{curve[i]:.2f}".replace("-", "−") for i in (0, 5, 10, 20) if i < len(curve)]
     return [kind, row["start"], f"{row['shrink']:.2f}", *(f"{row['signal'][str(lag)]:.3f}" for lag in LAGS), *shown]
 
 
