@@ -45,7 +45,7 @@ def test_closed_streams(name: str, closed: str, model: Path, tmp_path: Path) -> 
     if closed == ">&-" and prints:
         assert "standard output is closed" in done.stderr
     if closed == "<&-" and reads_nothing:
-        assert "no text came in" in done.stderr
+        assert "there is no text in" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["embed", "score"])
@@ -53,7 +53,7 @@ def test_no_text_is_an_error_and_leaves_no_output(run: Run, model: Path, tmp_pat
     (tmp_path / "empty.txt").write_text("\n \n")
     options = ["-o", tmp_path / "out.npz"] if command == "embed" else []
     result = run(command, model, tmp_path / "empty.txt", *options, code=1)
-    assert "no text came in: there is none in " in result.stderr
+    assert "there is no text in " in result.stderr
     assert not (tmp_path / "out.npz").exists()
     assert "standard input" in run(command, model, *options, code=1, input="").stderr
 

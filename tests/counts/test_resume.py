@@ -331,7 +331,7 @@ def test_damaged_parts_are_made_again(corpus, tmp_path, small, damage):
         elif data:
             path.write_bytes(damage(data))
         if victim.name == MANIFEST and damage is not None:
-            with pytest.raises(FormatError, match=r"manifest\.json is damaged .* Start anew with --force"):
+            with pytest.raises(FormatError, match=r"manifest\.json is damaged .* Start again with --force"):
                 count_to_folder(corpus, output, resume=True, **OPTIONS)
             count_to_folder(corpus, output, force=True, **OPTIONS)
         else:
@@ -365,7 +365,7 @@ def test_numbers_that_no_sum_protects_reach_no_compiled_code(corpus, tmp_path, s
             path.write_bytes(data[:128] + arrays[name].tobytes())
         else:
             write_arrays(path, arrays)
-        with pytest.raises(FormatError, match=r"out of range|never fall"):
+        with pytest.raises(FormatError, match=r"out of range|never decrease"):
             count_to_folder(corpus, output, resume=True, **OPTIONS)
         path.write_bytes(data)
     count_to_folder(corpus, output, resume=True, **OPTIONS)

@@ -165,7 +165,7 @@ def test_five_words_and_one_line_repeated(caplog):
     assert np.isfinite(repeated(line).vectors).all()
     caplog.clear()
     textlds.train(texts=[" ".join(line)] * 500, iterations=2)  # which counts it once
-    assert "The counts are of 11 tokens; below 10,000, vectors say little" in caplog.text
+    assert "The counts have only 11 tokens; with fewer than 10,000, vectors are poor" in caplog.text
     with pytest.raises(CountsError, match="two different words"):
         textlds.fit(counts_of([["aaa"] * 50]))
 

@@ -499,9 +499,10 @@ def resealed(folder):
 
 
 WRONG_ARRAYS = {
-    "starts": (None, "never fall"), "text": (lambda a: a + 10**6, "between 0 and"), "position": (lambda a: -a - 1, "0"),
+    "starts": (None, "never decrease"), "text": (lambda a: a + 10**6, "between 0 and"),
+    "position": (lambda a: -a - 1, "0"),
     "text_file": (lambda a: a + 9, "between 0 and"), "text_line": (lambda a: a[:-1], "instead of int64"),
-    "text_starts": (lambda a: a[::-1], "never fall"), "block_starts": (lambda a: a * 2, "is not as long as"),
+    "text_starts": (lambda a: a[::-1], "never decrease"), "block_starts": (lambda a: a * 2, "is not as long as"),
     "block_raw_starts": (lambda a: a.astype(np.int32), "instead of int64"), "text_is_list": (None, "is missing"),
 }  # fmt: skip
 

@@ -229,7 +229,7 @@ def test_a_damaged_manifest(tmp_path):
             Work(output, JOB, resume=True).__exit__(Interruption, Interruption(), None)
         assert work_folder(output).exists()
     manifest.write_bytes(b"[]")
-    with pytest.raises(FormatError, match="Start anew with --force"):
+    with pytest.raises(FormatError, match="Start again with --force"):
         Work(output, JOB, resume=True)
     with Work(output, JOB, force=True):
         pass

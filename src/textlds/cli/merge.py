@@ -35,7 +35,7 @@ def merge_folders(folders: list[Path], weights: list[float], output: Path, *, fo
     for weight in weights:
         if not 0 < weight < float("inf"):
             raise ArgumentError(
-                f"--weight {weight} must be a number above 0; use `textlds subtract` to take counts away."
+                f"--weight {weight} must be a number above 0; use `textlds subtract` to subtract counts."
             )
     whole = [int(weight) if weight == int(weight) else weight for weight in weights or [1.0] * len(folders)]
     counts = [LagCounts.load(folder) for folder in folders]

@@ -25,7 +25,7 @@ def plot_model(path: Path, output: Path, *, force: bool = False) -> None:
     check_output(output, force=force)
     suffix = output.suffix.lower()
     if suffix not in FORMATS:
-        raise ArgumentError(f"--output {output}: the name must end in {', '.join(FORMATS)}, which says the format.")
+        raise ArgumentError(f"--output {output}: the name must end in {', '.join(FORMATS)} (the format).")
     _matplotlib()
     from textlds.api import load
 

@@ -63,7 +63,7 @@ def serve_model(
         print_json({"address": address, "pid": os.getpid()})
     say(f"Serving {app.service.name} at {address}  (docs at {address}/docs; end with Ctrl-C)", quiet=quiet)
     if not is_loopback(host) and token is None:
-        say(f"Anyone who can reach this machine may ask. Set {TOKEN} to require a token.", quiet=quiet)
+        say(f"Anyone who can reach this machine can use the server. Set {TOKEN} to require a token.", quiet=quiet)
     server.run(sockets=[bound])
 
 

@@ -19,7 +19,7 @@ def check_some(texts: int, sources: list[Source]) -> None:
     """Refuse an input without a text: it is the wrong file, or a command before this one failed."""
     if not texts:
         names = ", ".join("standard input" if source.name == "-" else source.name for source in sources[:5])
-        raise CorpusError(f"no text came in: there is none in {names}. Give a file with one text per line.")
+        raise CorpusError(f"there is no text in {names}. Give a file with one text per line.")
 
 
 def open_texts(files: list[str], *, text_column: str, encoding_errors: str, quiet: bool) -> list[Source]:

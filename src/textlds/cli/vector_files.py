@@ -42,7 +42,7 @@ def check_format(path: Path) -> str:
     """Return the suffix that says the format of an output, or raise an error that names the formats."""
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
-        raise ArgumentError(f"--output {path}: the name must end in {', '.join(FORMATS)}, which says the format.")
+        raise ArgumentError(f"--output {path}: the name must end in {', '.join(FORMATS)} (the format).")
     if suffix == ".parquet":
         _pyarrow()
     return suffix

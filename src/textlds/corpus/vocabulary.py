@@ -120,7 +120,7 @@ class Vocabulary:
         n_types, classes = content.get("n_types"), unknown_classes(settings.unknown)
         if n_types != len(words) - len(classes) or tuple(words[n_types:]) != classes:
             raise FormatError(
-                f"the vocabulary of {len(words)} words says it has {n_types!r} known types; after them must stand "
+                f"the vocabulary of {len(words)} words says it has {n_types!r} known types; after them must come "
                 f"the {len(classes)} unknown classes of unknown={settings.unknown!r}. Restore it from a copy."
             )
         if len(set(words)) != len(words):

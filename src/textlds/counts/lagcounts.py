@@ -236,7 +236,7 @@ def _refusing(place: Place) -> Iterator[None]:
         raise
     except (KeyError, TypeError, ValueError, FileNotFoundError) as error:  # ArgumentError is a ValueError
         reason = f"{type(error).__name__}: {error}"
-        raise FormatError(f"{place.path} does not hold valid counts ({reason}). Write it anew.") from error
+        raise FormatError(f"{place.path} does not hold valid counts ({reason}). Write it again.") from error
 
 
 def stored_vocabulary(path: str | os.PathLike[str]) -> Vocabulary:
@@ -319,7 +319,7 @@ def _check_pointers(pointers: NDArray[Any], max_lag: Any, n_rows: int) -> None:
             f"row pointers are {pointers.dtype} {pointers.shape}; needed are int64 {(max_lag, n_rows + 1)}."
         )
     if (pointers[:, 0] != 0).any() or (pointers[:, 1:] < pointers[:, :-1]).any():
-        raise FormatError("row pointers must start at 0 and never fall.")
+        raise FormatError("row pointers must start at 0 and never decrease.")
 
 
 def _load_lag(folder: Path, lag: int, pointers: NDArray[np.int64], *, floating: bool) -> sp.csr_array:

@@ -106,7 +106,7 @@ class Piece:
                 raise ValueError("ids or types out of range")
             source, offset, size = origin.tolist()
         except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise FormatError(f"{path} is not a piece of text ({error}). Start anew with --force.") from error
+            raise FormatError(f"{path} is not a piece of text ({error}). Start again with --force.") from error
         return cls(ids, table, (source, offset, size))
 
 
@@ -206,7 +206,7 @@ class PieceStore:
     def _loaded(self, index: int) -> Piece:
         piece = self.load(index)
         if piece is None:
-            raise FormatError(f"piece {index} of the text was removed while it was being counted. Start anew.")
+            raise FormatError(f"piece {index} of the text was removed while it was being counted. Start again.")
         return piece
 
 

@@ -200,7 +200,7 @@ def row_bounds(lengths: I64, entries: int) -> list[int]:
 def _checked(where: str, pointers: I64, columns: I32, values: Values, n_columns: int) -> Rows:
     n = int(pointers[-1])
     if pointers[0] != 0 or (np.diff(pointers) < 0).any():
-        raise FormatError(f"{where}: row pointers must start at 0 and never fall.")
+        raise FormatError(f"{where}: row pointers must start at 0 and never decrease.")
     if columns.shape != (n,) or columns.dtype != np.int32 or values.shape != (n,):
         raise FormatError(f"{where}: {columns.shape} columns and {values.shape} values; needed are {n} of each.")
     if values.dtype not in (np.dtype(np.uint32), np.dtype(np.int64)) or (n and not values.min() > 0):

@@ -226,7 +226,7 @@ class FolderSource:
         lengths = np.asarray(np.diff(self._pointers))
         if len(lengths) != self.n_rows or self._pointers[0] != 0 or (lengths < 0).any():
             raise FormatError(
-                f"the row pointers of lag {lag} in {self._folder} must start at 0 and never fall. {REMEDY}"
+                f"the row pointers of lag {lag} in {self._folder} must start at 0 and never decrease. {REMEDY}"
             )
         return lengths
 

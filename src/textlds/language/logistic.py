@@ -63,7 +63,7 @@ def fit_logistic(
         threads: How many; the result is the same.
         passed: Called after every pass over the data, or a part of it.
 
-    Cost: 4 N K d operations an iteration, in float32; sums are float64.
+    Cost: 4 N K d operations per iteration, in float32; sums are float64.
     """
     from scipy.optimize import minimize
 

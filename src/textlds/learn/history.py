@@ -41,7 +41,7 @@ class History:
             raise FormatError(f"the history of a model must name exactly {sorted(names)}.")
         lists, start = [content["log_likelihood"], content["seconds"]], content["start"]
         if not all(isinstance(numbers, list) for numbers in lists) or len(lists[0]) != len(lists[1]):
-            raise FormatError("the history of a model must hold two lists of the same length, one entry an iteration.")
+            raise FormatError("the history of a model must hold two lists of the same length, one entry per iteration.")
         if not all(map(_is_number, [*lists[0], *lists[1], 0 if start is None else start])):
             raise FormatError("the history of a model must hold finite numbers.")
         if not isinstance(content["settings"], dict):

@@ -146,7 +146,8 @@ class FitRun(Generic[Model]):
         chosen = auto_state_size(counts.tokens, len(counts.vocabulary))
         if counts.tokens < LITTLE:
             _log.warning(
-                "The counts are of %s tokens; below %s, vectors say little. A million is a start: count more text.",
+                "The counts have only %s tokens; with fewer than %s, vectors are poor. Count more text; a million "
+                "tokens is enough to start with.",
                 f"{counts.tokens:,}", f"{LITTLE:,}",
             )  # fmt: skip
         if isinstance(settings.state_size, int) and settings.state_size > 2 * chosen:

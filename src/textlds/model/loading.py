@@ -18,7 +18,7 @@ def open_model(model: ModelLike) -> TextLDS:
     """Return the model itself, or the one in a folder.
 
     The last folders read stay in memory: an estimator is cloned for every candidate and fold of a grid search, and
-    reading a model of 100,000 words takes seconds. A folder that was written anew is read anew.
+    reading a model of 100,000 words takes seconds. A folder that was overwritten is read again.
     """
     if isinstance(model, TextLDS):
         return model

@@ -191,7 +191,7 @@ class OccurrenceIndex:
         if model_sum(folder) != config.get("model_sha256"):
             raise FormatError(
                 f"the model in {folder / MODEL} is not the one that the index was made with, and vectors of two models "
-                f"do not compare. Put the model back, or build the index anew."
+                f"do not compare. Put the model back, or build the index again."
             )
         return cls(folder, config, model)
 

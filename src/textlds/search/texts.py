@@ -236,7 +236,7 @@ def expect(
     if below is not None and length and (array.min() < 0 or array.max() >= below):
         raise FormatError(f"{file}: {name} holds a number that is not between 0 and {below - 1}. {REMEDY}")
     if rising and length and (array[0] != 0 or (array[1:] < array[:-1]).any()):
-        raise FormatError(f"{file}: {name} must start at 0 and never fall. {REMEDY}")
+        raise FormatError(f"{file}: {name} must start at 0 and never decrease. {REMEDY}")
 
 
 def mapped(path: Path) -> NDArray[np.uint8]:

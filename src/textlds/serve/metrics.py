@@ -56,7 +56,7 @@ class Metrics:
             ("textlds_texts_total", "counter", "Texts read.", self.texts),
             ("textlds_batches_total", "counter", "Batches run by the engine.", self.batches),
             ("textlds_batched_requests_total", "counter", "Requests in these batches.", self.batched),
-            ("textlds_reloads_total", "counter", "Times the model was read anew.", self.reloads),
+            ("textlds_reloads_total", "counter", "Times the model was reloaded.", self.reloads),
             ("textlds_queue_size", "gauge", "Requests that wait for the engine.", self.queue),
             ("textlds_requests_in_flight", "gauge", "Requests not yet answered.", self.in_flight),
         ):

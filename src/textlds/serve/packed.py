@@ -203,7 +203,7 @@ def packed_reader(folder: Path) -> Reader:
     """Return what reads texts, from a packed model: the library's own parts with the rounded tables."""
     facts: dict[str, Any] = read_json(folder / FACTS)
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
-        raise FormatError(f"{folder / FACTS} is not that of a packed model. Write it anew with textlds explore.")
+        raise FormatError(f"{folder / FACTS} is not that of a packed model. Write it again with textlds explore.")
     arrays = {name: np.array(array) for name, array in read_arrays(folder / ARRAYS).items()}
     words = arrays["words"].tobytes().decode().split("\n")
     vocabulary = Vocabulary(tuple(words), facts["n_types"], TextSettings.from_json(facts["text"]))

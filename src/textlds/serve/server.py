@@ -1,4 +1,4 @@
-"""The server as a process: its socket, its signals, and reading the model anew.
+"""The server as a process: its socket, its signals, and reloading the model.
 
 SIGTERM and SIGINT: no new connections; what is in flight is answered; then the process ends. SIGHUP: the model (tagger,
 index) is read again from its folder while the old one goes on answering; if it cannot be read, the old one stays.
@@ -59,7 +59,7 @@ def address_of(bound: socket.socket) -> str:
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which also reads its model anew on SIGHUP and ends without a signal's exit code.
+    """uvicorn's server, which also reloads its model on SIGHUP and ends without a signal's exit code.
 
     Args:
         app: The application.

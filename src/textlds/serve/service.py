@@ -73,7 +73,7 @@ class Service:
         if found is not None and not same_model(found.model, opened):
             raise ArgumentError(
                 f"the index {index} was made with another model than {model}, and their vectors do not compare. "
-                f"Serve the model in {Path(index or '') / 'model'}, or build the index anew."
+                f"Serve the model in {Path(index or '') / 'model'}, or build the index again."
             )
         own = None if tagger is None else Tagger.load(tagger, model=opened)
         service = cls(opened, Path(model).resolve().name, found, own, threads, Path(model), samples)

@@ -224,7 +224,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             raise ValueError("its sum or version is not the one expected")
     except (FormatError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise FormatError(
-            f"{folder / MANIFEST} is damaged ({error}), so the work cannot be resumed. Start anew with --force, or "
+            f"{folder / MANIFEST} is damaged ({error}), so the work cannot be resumed. Start again with --force, or "
             f"delete {folder}."
         ) from error
     return dict(content)

@@ -22,7 +22,7 @@ def format_of(path: Path) -> str:
     """Return the format that the name of an output says, or raise an error that names the formats."""
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
-        raise ArgumentError(f"--output {path}: the name must end in .{', .'.join(FORMATS)}, which says the format.")
+        raise ArgumentError(f"--output {path}: the name must end in .{', .'.join(FORMATS)} (the format).")
     if kind == "parquet":
         _pyarrow()
     return kind

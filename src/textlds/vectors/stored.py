@@ -219,7 +219,7 @@ def reduced(space: EmbeddingSpace, frequencies: Vector, dimensions: int) -> Embe
     """Return a space whose parts have fewer dimensions; the state itself keeps its size.
 
     Words keep the d directions in which they differ most, weighted by the roots of their frequencies, and are scaled to
-    length one again; Ξ is fitted anew. Parts of the context keep the d directions that vary most in the coordinates of
+    length one again; Ξ is fitted again. Parts of the context keep the d directions that vary most in the coordinates of
     inference, that is, relative to how uncertain the filter is about them.
     """
     return _Reduced(space, frequencies, dimensions)
