@@ -33,6 +33,7 @@ def serve_model(
 ) -> None:
     """Serve until a signal ends it. ``options`` are other arguments of :meth:`Service.load`."""
     from textlds.errors import MissingExtraError
+    from textlds.linalg.threads import one_blas_thread
 
     try:
         from textlds.serve.app import App
@@ -64,7 +65,8 @@ def serve_model(
     say(f"Serving {app.service.name} at {address}  (docs at {address}/docs; end with Ctrl-C)", quiet=quiet)
     if not is_loopback(host) and token is None:
         say(f"Anyone who can reach this machine can use the server. Set {TOKEN} to require a token.", quiet=quiet)
-    server.run(sockets=[bound])
+    with one_blas_thread():  # a request is small: a second thread of BLAS costs more than it brings
+        server.run(sockets=[bound])
 
 
 def command(

@@ -39,7 +39,7 @@ from textlds.lexicon.unknown import Speller, UnknownWords, number_unknown
 from textlds.linalg.psd import sqrt_and_inverse
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.tall import Tall
-from textlds.linalg.threads import lazy_map
+from textlds.linalg.threads import lazy_map, one_blas_thread
 from textlds.linalg.types import Array, Matrix, Vector
 from textlds.vectors.meaning import MeaningSpace
 from textlds.vectors.recipes import MEANING_PARTS, Part, Recipe
@@ -248,7 +248,8 @@ class EmbeddingSpace:
                 check_finite(unknown.words, "vectors of unknown words")
         short = Engine.is_short(starts) and recipe.method == "smooth"  # is done sooner without the eigenbasis
         if self._fast and not short and recipe.method != "exact" and self._diagonal is not None:
-            self._scan(self._diagonal, recipe, ids, starts, out, unknown, threads)
+            with one_blas_thread():  # products of a few rows too: a second thread costs more than it brings
+                self._scan(self._diagonal, recipe, ids, starts, out, unknown, threads)
         else:
             self._run(ids, starts, recipe, self.writer(recipe, ids, starts, out, unknown), unknown, threads)
 

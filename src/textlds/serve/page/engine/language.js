@@ -2,7 +2,7 @@
 // a readout (two softmaxes, over classes and within one) or, without one, the clipped linear link.
 
 import { Table } from "./arrays.js";
-import { dot } from "./linear.js";
+import { dot, product } from "./linear.js";
 
 export class Predictor {
   constructor(facts, arrays, system) {
@@ -71,14 +71,14 @@ export class Predictor {
       this.begin[this.classes[word] + 1] = slot + 1;
       this.wordBias[slot] = arrays["readout.word_bias"].data[word];
     });
-    this.carry = arrays["readout.carry"] ? new Table(arrays, "readout.carry") : null;
+    this.carry = arrays["readout.carry"] ? new Table(arrays, "readout.carry").all() : null;
     const names = this.carry ? ["vectors", ...(arrays.meaning ? ["meaning"] : [])] : ["readout.word_weights"];
     this.parts = names.map((name) => sorted(new Table(arrays, name), order));
   }
 
   classProbabilities(x) {
     const logits = new Float32Array(this.classBias.length);
-    products(this.classWeights, 0, x, logits);
+    product(this.classWeights, logits.length, x.length, x, 0, logits, 0);
     for (let c = 0; c < logits.length; c++) logits[c] += this.classBias[c];
     return softmax(logits);
   }
@@ -86,9 +86,8 @@ export class Predictor {
   /** What the rows of words are multiplied with: x itself, or carry x, in a piece for each table of rows. */
   asked(x) {
     if (!this.carry) return [x];
-    const z = new Float32Array(this.carry.rows);
-    smallProducts(this.carry.data, 0, x, z);
-    for (let k = 0; k < z.length; k++) z[k] *= this.carry.scale[k];
+    const z = new Float32Array(this.carry.length / x.length);
+    product(this.carry, z.length, x.length, x, 0, z, 0);
     let from = 0;
     return this.parts.map(({ width }) => z.subarray(from, from += width));
   }
@@ -128,7 +127,7 @@ export class Predictor {
     const filt = new Float32Array(h), pred = new Float32Array(h);
     if (last >= 0) system.gains.row(last, filt);
     for (let c = 0; c < h; c++) filt[c] += system.shrink[c] * before[c];
-    system.product(system.A, filt, 0, pred, 0);
+    product(system.A, h, h, filt, 0, pred, 0);
     const out = new Float64Array(unigram.length), spoken = new Float32Array(unigram.length);
     smallProducts(output.data, 0, pred, spoken);
     let total = 0;
@@ -172,23 +171,7 @@ function softmax(logits) {
   return logits;
 }
 
-/** Write the products of rows of a float32 table, from row `first` on, with x; as many as out has room for. */
-function products(table, first, x, out) {
-  const width = x.length, fours = width & ~3;
-  for (let k = 0, at = first * width; k < out.length; k++) {
-    let a = 0, b = 0, c = 0, d = 0, j = 0;
-    for (; j < fours; j += 4, at += 4) {
-      a += table[at] * x[j];
-      b += table[at + 1] * x[j + 1];
-      c += table[at + 2] * x[j + 2];
-      d += table[at + 3] * x[j + 3];
-    }
-    for (; j < width; j++, at++) a += table[at] * x[j];
-    out[k] = a + b + c + d;
-  }
-}
-
-/** The same for an int8 table: a function of its own, so that the compiler sees one type of array in each. */
+/** Write the products of rows of an int8 table, from row `first` on, with x; as many as out has room for. */
 function smallProducts(table, first, x, out) {
   const width = x.length, fours = width & ~3;
   for (let k = 0, at = first * width; k < out.length; k++) {

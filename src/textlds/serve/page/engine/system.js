@@ -2,7 +2,7 @@
 //     p_t = A x_{t-1}    x_t = phi * p_t + k(w_t)    s_t = x_t + A' (phi * (s_{t+1} - p_{t+1}))
 
 import { Table } from "./arrays.js";
-import { norm, row } from "./linear.js";
+import { norm, product, row } from "./linear.js";
 
 /** A filter and smoother. */
 export class System {
@@ -15,25 +15,11 @@ export class System {
     for (let i = 0; i < this.h; i++) for (let j = 0; j < this.h; j++) this.AT[j * this.h + i] = this.A[i * this.h + j];
   }
 
-  /** Write M x to y, for M of (h, h) given by rows, x and y at offsets of larger arrays. */
-  product(M, x, xAt, y, yAt) {
-    const { h } = this;
-    for (let i = 0, at = 0; i < h; i++) {
-      let a = 0, b = 0, j = 0;
-      for (; j + 1 < h; j += 2, at += 2) {
-        a += M[at] * x[xAt + j];
-        b += M[at + 1] * x[xAt + j + 1];
-      }
-      if (j < h) a += M[at++] * x[xAt + j];
-      y[yAt + i] = a + b;
-    }
-  }
-
   /** Filter one sequence of n gains, (n, h); filt holds the gains before. */
   filter(pred, filt, n, from = 0) {
     const { h, shrink } = this;
     for (let t = from; t < n; t++) {
-      if (t > from) this.product(this.A, filt, (t - 1) * h, pred, t * h);
+      if (t > from) product(this.A, h, h, filt, (t - 1) * h, pred, t * h);
       else pred.fill(0, t * h, (t + 1) * h);
       for (let i = t * h, c = 0; c < h; i++, c++) filt[i] += shrink[c] * pred[i];
     }
@@ -46,7 +32,7 @@ export class System {
     const correction = new Float32Array(h), moved = new Float32Array(h);
     for (let t = n - 2; t >= to; t--) {
       for (let c = 0, i = (t + 1) * h; c < h; c++, i++) correction[c] = shrink[c] * (out[i] - pred[i]);
-      this.product(this.AT, correction, 0, moved, 0);
+      product(this.AT, h, h, correction, 0, moved, 0);
       for (let c = 0, i = t * h; c < h; c++, i++) out[i] += moved[c];
     }
     return out;
