@@ -56,19 +56,7 @@ def prepared(mode: str, folder: Path) -> Callable[[int], str | None]:
     if mode == "numbers":
         numbers.run(3)
         return _quietly(numbers.run)
-    originals = {kind: folder / kind for kind in damage.TARGETS}
-    right: dict[str, bytes] = {}
-    for kind, path in originals.items():
-        damage.TARGETS[kind].make(path)
-        right[kind] = damage.TARGETS[kind].use(path)
-    kinds = list(originals)
-
-    def attack(seed: int) -> str | None:
-        kind = kinds[seed % len(kinds)]
-        wrong = damage.attack(kind, originals[kind], right[kind], folder / f"altered-{os.getpid()}", seed)
-        return f"{kind}, {wrong}" if wrong else None
-
-    return _quietly(attack)
+    return _quietly(damage.Damager(folder).attack)
 
 
 def _quietly(attack: Callable[[int], str | None]) -> Callable[[int], str | None]:

@@ -7,92 +7,27 @@ ones may hold other numbers, but what comes of them must be finite.
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 import hashlib
 import json
 import os
 import random
 import shutil
 import struct
-from collections.abc import Callable
+import sys
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import textlds
+from benchmarks.attacks.targets import TARGETS, write_inputs
 from textlds.errors import TextLDSError
-from textlds.learn.settings import FitSettings
 from textlds.storage.arrays import read_arrays
-
-TEXT = "\n".join(f"the w{i % 7} of w{i * i % 13} is Number{i % 3} a w{i % 5} ." for i in range(400))
-TEXTS = ["the w1 of w4 is", ["w3", "unheard", "a"], ""]
-
-
-@dataclasses.dataclass(frozen=True)
-class Target:
-    """A kind of folder: how one is made, and what is done with one; the latter returns all results as bytes."""
-
-    make: Callable[[Path], None]
-    use: Callable[[Path], bytes]
-
-
-def _counts() -> textlds.LagCounts:
-    return textlds.count(texts=[TEXT], max_lag=3, vocab_size=40, threads=1)
-
-
-def _model(observations: Any = "words") -> textlds.TextLDS:
-    of_words = {"ssid_horizon": 2} if observations == "words" else {}
-    settings = FitSettings(state_size=4, iterations=2, em_horizon=3, observations=observations, **of_words)
-    return textlds.fit(_counts(), settings=settings, threads=1)
-
-
-def _finite(*arrays: Any) -> bytes:
-    if not all(np.isfinite(array).all() for array in arrays):
-        raise AssertionError("a result is not finite")
-    return b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
-
-
-def use_counts(path: Path) -> bytes:
-    """Load counts, add them to themselves, and make moments of them."""
-    counts = textlds.LagCounts.load(path)
-    twice = counts + counts
-    found = [counts.unigrams, *(lag.data for lag in counts.lags), *(lag.indices for lag in twice.lags)]
-    return _finite(*found) + repr(counts.vocabulary.words).encode()
-
-
-def use_model(path: Path) -> bytes:
-    """Load a model and ask it for everything."""
-    model = textlds.load(path)
-    recipes = ("context", "features", *(["paper"] if model.observations == "words" else []))
-    found = [text.vectors for recipe in recipes for text in model.embed(TEXTS, recipe=recipe)]
-    found += [scores.values for scores in model.log_likelihood(TEXTS)]
-    words = model.similar(model.vocabulary.words[0], n=3)
-    return _finite(*found, [score for _, score in words]) + repr(words).encode()
-
-
-def use_index(path: Path) -> bytes:
-    """Open an index and search in it."""
-    from textlds.search import OccurrenceIndex
-
-    index = OccurrenceIndex.load(path)
-    found = index.find("w1", "the w1 of w4 is", n=3) + index.find("w4", "the w1 of w4 is", n=3, match="any")
-    return _finite([hit.score for hit in found]) + repr([dataclasses.replace(hit, score=0) for hit in found]).encode()
-
-
-def make_index(path: Path) -> None:
-    """Index the corpus."""
-    from textlds.search import OccurrenceIndex
-
-    OccurrenceIndex.build(_model(), iter(TEXT.split("\n")), path, threads=1)
-
-
-TARGETS = {
-    "counts": Target(lambda path: _counts().save(path), use_counts),
-    "model": Target(lambda path: _model().save(path), use_model),
-    "profiles": Target(lambda path: _model("profiles").save(path), use_model),
-    "index": Target(make_index, use_index),
-}
+from textlds.storage.folders import config_sum
+from textlds.storage.parts import _line, _sums
+from textlds.storage.work import LOG, MANIFEST, PARTS
 
 _JSON_VALUES = [
     None, True, -1, 0, 1, 3, 10**18, 1e308, -1e-308, 0.5, "", "x", "../../etc/passwd", "a\0b", [], {}, [[]], [1, "a"],
@@ -142,8 +77,10 @@ def mutate(folder: Path, seed: int) -> str:
         ways += [_array, _array, _header]
     done = rng.choice(ways)(file, rng, files)
     if rng.random() < 0.6:
-        for config in sorted((f for f in files if f.name == "config.json"), key=lambda f: -len(f.parts)):
-            done += _reseal(config)
+        sealed = [_reseal(f) for f in sorted(files, key=lambda f: -len(f.parts)) if f.name == "config.json"]
+        sealed += [_reseal_work(f.parent, rng) for f in files if f.name == MANIFEST]
+        # all of them, or it is for the sums to notice
+        done += min(sealed, key=lambda text: text.endswith(", resealed"))
     return f"{name}: {done}"
 
 
@@ -276,26 +213,114 @@ def _reseal(config: Path) -> str:
             facts["bytes"], facts["sha256"] = len(data), hashlib.sha256(data).hexdigest()
         if "model_sha256" in content:
             content["model_sha256"] = hashlib.sha256((config.parent / "model" / "config.json").read_bytes()).hexdigest()
-        config.write_text(json.dumps(content), encoding="utf-8")
+        content.pop("config_sha256", None)
+        config.write_text(json.dumps({**content, "config_sha256": config_sum(content)}), encoding="utf-8")
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return ", not resealed"
     return ", resealed"
 
 
-def attack(kind: str, original: Path, right: bytes, place: Path, seed: int) -> str | None:
-    """Alter a copy of a folder and use it; return what went wrong, or None."""
-    if place.exists():
-        shutil.rmtree(place)
-    shutil.copytree(original, place)
-    done = mutate(place, seed)
+def _reseal_work(folder: Path, rng: random.Random) -> str:
+    """Put the sums of unfinished work right; now and then, alter a record of its log as well."""
     try:
-        found = TARGETS[kind].use(place)
-    except TextLDSError as error:
-        return None if str(error) else f"{done}: an error without a word"
-    except OSError as error:  # a directory in the place of a file, which the system names
-        return None if error.filename else f"{done}: {error!r}"
-    except BaseException as error:
-        return f"{done}: {type(error).__name__}: {error}"[:300]
-    if found != right and not done.endswith(", resealed"):
-        return f"{done}: accepted, with other results"
-    return None
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest.pop("crc32")
+        crc = zlib.crc32(json.dumps(manifest, sort_keys=True).encode())
+        (folder / MANIFEST).write_text(json.dumps({**manifest, "crc32": crc}))
+        records = [json.loads(line.partition(b" ")[2]) for line in (folder / LOG).read_bytes().splitlines()]
+        done = ", resealed"
+        for record in records:
+            part = folder / PARTS / f"{record.get('part')}.{record.get('number')}"
+            if part.exists():
+                record["files"] = _sums(part)
+        if rng.random() < 0.2:
+            record = rng.choice(records)
+            key = rng.choice(sorted(record))
+            record[key] = rng.choice(_JSON_VALUES)
+            done = f", record {key} = {record[key]!r}, resealed"
+        (folder / LOG).write_bytes(b"".join(map(_line, records)))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return ", not resealed"
+    return done
+
+
+class Damager:
+    """Alters folders of every kind, and uses them.
+
+    Args:
+        folder: For the originals, and the places of attacks.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._opened = folder, Opened(folder)
+        write_inputs(folder / "inputs")
+        self._right: dict[str, bytes] = {}
+        for kind, target in TARGETS.items():
+            target.make(folder / kind)
+            for _ in range(2):  # once, so that every fork finds all code loaded
+                self._right[kind] = target.use(self._copy(kind))
+        # resuming takes longer than loading
+        self._kinds = [kind for kind in TARGETS for _ in range(1 if kind.endswith(".work") else 3)]
+
+    def _copy(self, kind: str) -> Path:
+        place = self._folder / f"altered-{os.getpid()}"
+        if place.exists():
+            shutil.rmtree(place)
+        shutil.copytree(self._folder / kind, place)
+        return place
+
+    def attack(self, seed: int) -> str | None:
+        """Alter a copy of a folder and use it; return what went wrong, or None."""
+        kind = self._kinds[seed % len(self._kinds)]
+        place = self._copy(kind)
+        done = mutate(place, seed)
+        with self._opened.watched(place):
+            wrong = self._use(kind, place, resealed=done.endswith(", resealed"))
+        wrong = wrong or self._opened.outside()
+        return f"{kind}, {done}: {wrong}"[:400] if wrong else None
+
+    def _use(self, kind: str, place: Path, *, resealed: bool) -> str | None:
+        try:
+            found = TARGETS[kind].use(place)
+        except TextLDSError as error:
+            return None if str(error) else "an error without a word"
+        except OSError as error:  # a directory in the place of a file, which the system names
+            return None if error.filename else repr(error)
+        except BaseException as error:
+            return f"{type(error).__name__}: {error}"
+        return "accepted, with other results" if found != self._right[kind] and not resealed else None
+
+
+class Opened:
+    """Watches which files Python opens, to tell those outside the folder that is read.
+
+    Args:
+        folder: The inputs in it, and the counts and model that work continues with, may be opened.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        package = Path(sys.modules["textlds"].__file__ or "").parent
+        given = [str(folder / name) for name in ("inputs", "counts", "profiles")]
+        self._rooms = (*given, str(package), sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev")
+        self._place: str | None = None
+        self._found: list[str] = []
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self._place is not None and event == "open" and isinstance(arguments[0], str | bytes):
+            path = os.path.abspath(os.fsdecode(arguments[0]))
+            if not path.startswith((self._place, *self._rooms)) and os.path.exists(path):
+                self._found.append(path)
+
+    @contextlib.contextmanager
+    def watched(self, place: Path) -> Iterator[None]:
+        """Watch while a folder is used."""
+        self._place, self._found = str(place), []
+        try:
+            yield
+        finally:
+            self._place = None
+
+    def outside(self) -> str | None:
+        """Return what was opened elsewhere, or None."""
+        return f"opened {self._found[0]}" if self._found else None

@@ -1,14 +1,11 @@
 """SIGKILL, and sometimes SIGTERM, at random moments of every command that writes, then the same again until it is done.
 
-What is there in the end has the bytes of an uninterrupted run, and nothing else is left behind.
+What is there in the end has the bytes of an uninterrupted run, and nothing else is left behind. With --force an output
+of another day is there at first, and after every kill it is there as it was, or the new one is, whole.
 """
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import hashlib
-import json
 import os
 import random
 import shutil
@@ -16,15 +13,14 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
 
-import textlds.counts.counting as counting
-from benchmarks.attacks.damage import TEXT
+from benchmarks.attacks.targets import as_if_large, content, write_inputs
 from textlds.cli import main
 
 _MOST = 12  # kills of one command, after which it is let run
 _FIT = ["--state-size", "4", "--iterations", "6", "--em-horizon", "3"]
+_TAG = ["--hidden", "4", "--rounds", "3", "--no-lexical", "--bundle"]
 _COUNT = ["--vocab-size", "60", "--max-lag", "3"]
 
 # in the folder of the attack, where the inputs are; what is made is "out"
@@ -32,25 +28,18 @@ COMMANDS = {
     "count": ["count", "text.txt", "-o", "out", *_COUNT, "--resume"],
     "count --force": ["count", "text.txt", "-o", "out", *_COUNT, "--force"],
     "fit": ["fit", "counts", "-o", "out", *_FIT, "--resume"],
+    "fit --force": ["fit", "counts", "-o", "out", *_FIT, "--force"],
     "train": ["train", "text.txt", "-o", "out", *_COUNT, *_FIT, "--resume"],
+    "train --force": ["train", "text.txt", "-o", "out", *_COUNT, *_FIT, "--force"],
     "merge": ["merge", "counts", "counts", "-o", "out", "--force"],
     "subtract": ["subtract", "twice", "counts", "-o", "out", "--force"],
-    # one thread: those that OpenMP made for faiss do not survive a fork
-    "index": ["index", "model", "text.txt", "-o", "out", "--resume", "--threads", "1"],
+    "index": ["index", "model", "text.txt", "-o", "out", "--resume"],
+    "index --force": ["index", "model", "text.txt", "-o", "out", "--force"],
     "embed": ["embed", "model", "text.txt", "-o", "out.npz", "--force"],
+    "pack": ["pack", "model", "-o", "out", "--force"],
+    "tagger train": ["tagger", "train", "model", "--train", "tags.tsv", "-o", "out", *_TAG, "--resume"],
+    "tagger train --force": ["tagger", "train", "model", "--train", "tags.tsv", "-o", "out", *_TAG, "--force"],
 }
-
-
-@contextlib.contextmanager
-def spilling() -> Iterator[None]:
-    """Let a small text take the way of a large one: pieces of 4 KB, runs of 1500 tokens."""
-    make_plan = counting.make_plan
-    small = {"piece_bytes": 4000, "block_tokens": 1500}
-    counting.make_plan = lambda *a, **o: dataclasses.replace(make_plan(*a, **o), **small)
-    try:
-        yield
-    finally:
-        counting.make_plan = make_plan
 
 
 class Killer:
@@ -64,34 +53,38 @@ class Killer:
     def __init__(self, folder: Path, commands: list[str]) -> None:
         self.folder, self.commands, self.kills = folder, commands, 0
         self._inputs = folder / "inputs"
-        self._inputs.mkdir(parents=True)
-        (self._inputs / "text.txt").write_text(TEXT + "\n")
+        write_inputs(self._inputs)
         prepare = [["count", "text.txt", "-o", "counts", *_COUNT], ["merge", "counts", "counts", "-o", "twice"]]
-        with spilling():
+        with as_if_large():
             for words in [*prepare, ["fit", "counts", "-o", "model", *_FIT]]:
                 _here(words, self._inputs)
             self._right, self._seconds = {}, {}
             for name in commands:
-                _here(COMMANDS[name], self._place("right"))  # once here, so that every fork finds all code loaded
-                place = self._place("right")
+                # once here, so that every fork finds all code loaded
+                _here(COMMANDS[name], self._place("right", name))
+                place = self._place("right", name)
                 status, self._seconds[name] = _child(COMMANDS[name], place, None)
                 if status != 0:
                     raise AssertionError(f"textlds {name} ended with {status}")
                 self._right[name] = content(place)
 
-    def _place(self, name: str) -> Path:
-        """Return a new folder with the inputs in it."""
-        place = self.folder / name
+    def _place(self, folder: str, name: str) -> Path:
+        """Return a new folder with the inputs of a command in it, and an old output if it is to be replaced."""
+        place = self.folder / folder
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(self._inputs, place)
+        if "--force" in COMMANDS[name]:
+            old = place / _output(name)
+            old.write_bytes(b"old") if old.suffix else shutil.copytree(place / "twice", old)
         return place
 
     def attack(self, seed: int) -> str | None:
         """Kill one command until it is done; return what is wrong with the result, or None."""
         rng = random.Random(seed)
         name = self.commands[seed % len(self.commands)]
-        place = self._place(f"attack-{os.getpid()}")
-        with spilling():
+        place = self._place(f"attack-{os.getpid()}", name)
+        whole = [_of_output(found, name) for found in (content(place), self._right[name])]
+        with as_if_large():
             kills = 0
             while True:
                 # a process takes a while to begin; kills are spread over all of its life, and somewhat beyond
@@ -105,9 +98,21 @@ class Killer:
                     last = seen.read_text().strip().splitlines()[-1] if seen.exists() else "no traceback"
                     return f"{name}: after {kills} kills it ended with {status}: {last}"
                 kills += 1
+                if _of_output(content(place), name) not in whole:
+                    return f"{name}: after {kills} kills the output is neither the old one nor the new one"
         wrong = _difference(self._right[name], content(place))
         shutil.rmtree(place)
         return f"{name}, after {kills} kills: {wrong}" if wrong else f"kills {kills}"
+
+
+def _output(name: str) -> str:
+    words = COMMANDS[name]
+    return words[words.index("-o") + 1]
+
+
+def _of_output(found: dict[str, str], name: str) -> dict[str, str]:
+    output = _output(name)
+    return {file: sum_ for file, sum_ in found.items() if file == output or file.startswith(f"{output}/")}
 
 
 def _here(words: list[str], place: Path) -> None:
@@ -156,27 +161,6 @@ def _child(words: list[str], place: Path, wait: float | None, number: int = sign
             end = None if number == signal.SIGKILL else end + 20
             number = signal.SIGKILL
         time.sleep(0.0005)
-
-
-def content(place: Path) -> dict[str, str]:
-    """Return the sum of every file below a folder, the time that things took left out."""
-    found: dict[str, str] = {}
-    for file in sorted(place.rglob("*")):
-        name = file.relative_to(place).as_posix()
-        if file.is_dir():
-            found[name] = "a folder"
-            continue
-        data = file.read_bytes()
-        if file.name == "history.json":
-            data = json.dumps({**json.loads(data), "seconds": None}).encode()
-        elif file.name == "config.json":
-            config = json.loads(data)
-            config.get("files", {}).pop("history.json", None)
-            for name_of_sum in ("model_sha256", "sha256"):
-                config.pop(name_of_sum, None)
-            data = json.dumps(config).encode()
-        found[name] = hashlib.sha256(data).hexdigest()
-    return found
 
 
 def _difference(right: dict[str, str], found: dict[str, str]) -> str | None:

@@ -1,21 +1,23 @@
-"""Many processes and threads on one model folder while it is replaced; each sees the one model or the other, whole."""
+"""Many processes and threads at once: on a model that is replaced, spawned ones, and a cluster that loses a worker."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import random
 import signal
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import textlds
-from benchmarks.attacks.damage import TARGETS, TEXTS, use_model
+from benchmarks.attacks.targets import TARGETS, TEXT, TEXTS, use_model
 from textlds.errors import TextLDSError
 
 
 class Crowd:
-    """Readers of a model that a writer keeps replacing.
+    """Readers of a model that a writer keeps replacing, and clusters whose workers die.
 
     Args:
         folder: For the models.
@@ -26,9 +28,15 @@ class Crowd:
         TARGETS["model"].make(self.path)
         self._model = textlds.load(self.path)
         self._right = use_model(self.path)
+        self._text = folder.with_name(folder.name + "-text.txt")
+        self._text.write_text((TEXT + "\n") * 20)
 
     def attack(self, seed: int) -> str | None:
-        """Read in processes and threads while another process replaces the folder; return what is wrong."""
+        """Go through one of the three; return what is wrong, or None."""
+        return (self._replaced, self._spawned, self._bereaved)[seed % 3](seed)
+
+    def _replaced(self, seed: int) -> str | None:
+        """Read in processes and threads while another process replaces the folder."""
         writer = os.fork()
         if writer == 0:
             while True:  # until it is killed, in the middle of a replacement
@@ -66,12 +74,26 @@ class Crowd:
                 return f"{type(error).__name__}: {error}"
         return None
 
+    def _spawned(self, seed: int) -> str | None:
+        """Load and use the model in processes that are spawned, not forked."""
+        with multiprocessing.get_context("spawn").Pool(2) as pool:
+            found = pool.map(_vectors, [str(self.path)] * 4)
+        return None if set(found) == {_vectors(str(self.path))} else "spawned processes give other vectors"
 
-def spawned(path: Path) -> str | None:
-    """Load and use a model in a process that was spawned, not forked."""
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
-        found = pool.map(_vectors, [str(path)] * 4)
-    return None if len(set(found)) == 1 else "processes differ"
+    def _bereaved(self, seed: int) -> str | None:
+        """Count on a cluster, a worker of which is killed meanwhile."""
+        import distributed
+
+        options = {"vocab_size": 60, "max_lag": 3}
+        right = textlds.count(self._text, threads=1, **options)
+        local = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+        with distributed.LocalCluster(**local) as cluster, distributed.Client(cluster) as client:
+            victim = random.Random(seed).choice(sorted(client.run(os.getpid).values()))
+            killing = threading.Timer(random.Random(seed).random() * 2, os.kill, (victim, signal.SIGKILL))
+            killing.start()
+            found = textlds.count(self._text, client=client, **options)
+            killing.join()
+        return None if found == right else "a cluster that lost a worker counts otherwise"
 
 
 def _vectors(path: str) -> bytes:

@@ -1,8 +1,14 @@
-"""Attacks in forked workers: the libraries are loaded once, and whatever an attack does to a worker is seen here."""
+"""Attacks in forked workers: the libraries are loaded once, and whatever an attack does to a worker is seen here.
+
+How long an attack takes says nothing on a busy machine. One hangs if its processes have used a minute of processor
+time, or if they have not used any for a minute though none of them waits for a processor or a disk.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import select
 import signal
 import time
@@ -12,7 +18,9 @@ from dataclasses import dataclass, field
 Attack = Callable[[int], str | None]
 
 _BATCH = 100  # attacks a worker makes before another one takes its place
-_SECONDS = 60  # that an attack may take
+_SECONDS = 60  # of processor time that an attack may take, and of rest
+_MEMORY = 8 << 30  # bytes of addresses beyond those of the parent
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
@@ -22,7 +30,25 @@ class _Worker:
     seed: int  # that it is at
     stop: int
     rest: bytes = b""
-    began: float = field(default_factory=time.monotonic)
+    began: float = 0.0  # of processor time
+    used: float = 0.0  # of it, when it was last looked at
+    looked: float = field(default_factory=time.monotonic)
+    moved: float = field(default_factory=time.monotonic)
+
+    def hangs(self) -> bool:
+        """Tell whether the attack it is at hangs."""
+        now = time.monotonic()
+        if now - self.looked < 1:
+            return False
+        self.looked = now
+        used, waits = _processes(self.pid)
+        if waits or used != self.used:
+            self.used, self.moved = used, now
+        return used - self.began > _SECONDS or now - self.moved > _SECONDS
+
+    def next(self, seed: int) -> None:
+        """Note that it goes on with another seed."""
+        self.seed, self.began, self.moved = seed, self.used, time.monotonic()
 
 
 def run(
@@ -52,7 +78,7 @@ def run(
                 *lines, worker.rest = worker.rest.split(b"\n")
                 for line in lines:
                     seed, _, text = line.decode("utf-8", "replace").partition("\t")
-                    worker.seed, worker.began = int(seed) + 1, time.monotonic()
+                    worker.next(int(seed) + 1)
                     yield int(seed), None if text == "-" else text
                 if not data:
                     running.remove(worker)
@@ -62,8 +88,23 @@ def run(
                         yield worker.seed, f"the process ended with {_name(status)}"
                         if worker.seed + 1 < worker.stop:
                             again.append((worker.seed + 1, worker.stop))
-            elif time.monotonic() - worker.began > _SECONDS:
-                os.kill(worker.pid, signal.SIGKILL)
+            elif worker.hangs():
+                os.killpg(worker.pid, signal.SIGKILL)
+
+
+def _processes(group: int) -> tuple[float, bool]:
+    """Return the processor time of a group of processes, and whether one of them runs or waits to run or for a disk."""
+    used, waits = 0, False
+    for name in os.listdir("/proc"):
+        try:
+            if name.isdigit() and os.getpgid(int(name)) == group:
+                with open(f"/proc/{name}/stat") as file:  # after the name of the program, which is in brackets
+                    fields = file.read().rpartition(")")[2].split()
+                used += sum(map(int, fields[11:15]))
+                waits |= fields[0] in "RD"
+        except OSError:  # it has just ended
+            continue
+    return used / _TICKS, waits
 
 
 def _name(status: int) -> str:
@@ -79,6 +120,9 @@ def _start(attack: Attack, begin: int, stop: int, end: float) -> _Worker:
     if pid == 0:
         os.close(theirs)
         try:
+            os.setpgid(0, 0)
+            most = _addresses() + _MEMORY
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
             for seed in range(begin, stop):
                 if time.monotonic() > end:
                     break
@@ -91,5 +135,12 @@ def _start(attack: Attack, begin: int, stop: int, end: float) -> _Worker:
             os._exit(0)
         except BaseException:
             os._exit(99)
+    with contextlib.suppress(OSError):  # it did so itself
+        os.setpgid(pid, pid)
     os.close(ours)
     return _Worker(pid, theirs, begin, stop)
+
+
+def _addresses() -> int:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import textlds
-from benchmarks.attacks.damage import TARGETS
+from benchmarks.attacks.targets import TARGETS
 from textlds.corpus.settings import CountSettings
 from textlds.errors import TextLDSError
 

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from cli.runs import Run, make_lines
+from storage.sealing import edit_config
 from textlds import Tagger
 from textlds.corpus.reading.tagged import read_tagged
+from textlds.storage.folders import CONFIG, read_json
 from textlds.tagging import training
 
 TAGS = {"the": "DET", "a": "DET", "every": "DET", ".": "PUNCT", ",": "PUNCT", "and": "CONJ"}
@@ -177,9 +179,8 @@ def test_inconsistent_entities_are_repaired_and_counted(run: Run, model: Path, f
 
 def test_a_tagger_without_its_model(run: Run, model: Path, tagger: Path, tmp_path: Path) -> None:
     alone = shutil.copytree(tagger, tmp_path / "tagger")
-    config = json.loads((alone / "config.json").read_text())
-    config["model"] |= {"path": "nowhere", "absolute": None}
-    (alone / "config.json").write_text(json.dumps(config))
+    there = read_json(alone / CONFIG)["model"]
+    edit_config(alone, model={**there, "path": "nowhere", "absolute": None})
     assert "is missing" in run("tagger", "tag", alone, input="a\n", code=1).stderr
     assert run("tagger", "tag", alone, "--model", model, input="a dog\n").stdout
 

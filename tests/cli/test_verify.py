@@ -11,21 +11,14 @@ import numpy as np
 import pytest
 
 from cli.runs import Run
-from textlds.storage.arrays import read_arrays, write_arrays
-from textlds.storage.folders import CONFIG, read_json, write_config
+from storage.sealing import alter_arrays, seal
 
 
 def altered(folder: Path, copy: Path, file: str, **changes: Any) -> Path:
     """Copy a folder, change arrays of a file in it, and put its sums right."""
     shutil.copytree(folder, copy)
-    arrays = {name: np.array(array) for name, array in read_arrays(copy / file).items()}
-    for name, change in changes.items():
-        arrays[name] = change(arrays[name])
-    write_arrays(copy / file, arrays)
-    config = read_json(copy / CONFIG)
-    (copy / CONFIG).unlink()
-    content = {name: value for name, value in config.items() if name not in ("format", "format_version", "files")}
-    write_config(copy, kind=config["format"].removeprefix("textlds-"), content=content)
+    alter_arrays(copy / file, **changes)
+    seal(copy)
     return copy
 
 

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import json
 import shutil
 
 import numpy as np
 import pytest
 
 from counts.texts import count_corpus, make_text
+from storage.sealing import edit_config
 from textlds.counts import LagCounts
 from textlds.errors import ArgumentError, FormatError, OutputExistsError
 from textlds.storage.arrays import read_arrays, write_arrays
@@ -164,11 +164,10 @@ def test_inconsistent_folders_are_refused_even_with_right_sums(folder, change, m
 def test_other_folders_and_versions_are_refused(folder, tmp_path):
     with pytest.raises(FormatError, match="does not exist"):
         LagCounts.load(tmp_path / "nothing")
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "format": "textlds-model"}))
+    edit_config(folder, format="textlds-model")
     with pytest.raises(FormatError, match="model"):
         LagCounts.load(folder)
-    (folder / "config.json").write_text(json.dumps({**config, "format_version": 99}))
+    edit_config(folder, format="textlds-counts", format_version=99)
     with pytest.raises(FormatError, match="version 99"):
         LagCounts.load(folder)
     shutil.rmtree(folder)

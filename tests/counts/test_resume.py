@@ -8,14 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from counts.texts import count_to_folder, make_text
+from storage.sealing import alter_arrays, part, reseal_work
 from textlds.counts import LagCounts, counting, pieces, stages
 from textlds.counts.plan import make_plan
 from textlds.errors import ArgumentError, FormatError, OutputExistsError
-from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.work import LOCK, LOG, MANIFEST, PARTS, work_folder
 
 OPTIONS = {"vocab_size": 500, "max_lag": 4, "threads": 2}
@@ -331,7 +330,7 @@ def test_damaged_parts_are_made_again(corpus, tmp_path, small, damage):
         elif data:
             path.write_bytes(damage(data))
         if victim.name == MANIFEST and damage is not None:
-            with pytest.raises(FormatError, match=r"manifest\.json is damaged .* Start again with --force"):
+            with pytest.raises(FormatError, match=r"manifest\.json is damaged .* Start anew with --force"):
                 count_to_folder(corpus, output, resume=True, **OPTIONS)
             count_to_folder(corpus, output, force=True, **OPTIONS)
         else:
@@ -340,35 +339,49 @@ def test_damaged_parts_are_made_again(corpus, tmp_path, small, damage):
         assert not work_folder(output).exists()
 
 
-def test_numbers_that_no_sum_protects_reach_no_compiled_code(corpus, tmp_path, small, monkeypatch):
-    """A forged piece and a forged run, with the right sums."""
-    from textlds.storage import parts
+def setting(place, value):
+    def change(array):
+        array.reshape(-1)[place] = value
+        return array
 
-    monkeypatch.setattr(parts, "_sums", lambda path: {})
+    return change
+
+
+FORGED = {
+    "ids too large": ("piece-000003", "", {"ids": setting(1, 10**9)}),
+    "ids too small": ("piece-000003", "", {"ids": setting(1, -5)}),
+    "offsets": ("piece-000003", "", {"offsets": setting(1, 10**12)}),
+    "counts": ("piece-000003", "", {"counts": setting(1, -1)}),
+    "no table": ("piece-000003", "", {"types": None}),
+    "pointers": ("run-00001", "run.safetensors", {"pointers": setting(700, 10**9)}),
+    "no pointers": ("run-00001", "run.safetensors", {"pointers": None}),
+    "occurrences": ("run-00001", "run.safetensors", {"unigrams": setting(3, -1)}),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_parts_reach_no_compiled_code(corpus, tmp_path, small, name):
+    """Sums are right: whoever alters a folder may put them right."""
+    which, file, changes = FORGED[name]
     output = tmp_path / "counts"
     unfinished(corpus, output)
-    piece = next((work_folder(output) / PARTS).glob("piece-000003.*"))
-    arrays = {name: np.array(array) for name, array in read_arrays(piece).items()}
-    for name, value in [("ids", 10**9), ("ids", -5), ("offsets", 10**12), ("counts", -1)]:
-        changed = {key: array.copy() for key, array in arrays.items()}
-        changed[name][1] = value
-        write_arrays(piece, changed)
-        with pytest.raises(FormatError, match="is not a piece of text"):
-            count_to_folder(corpus, output, resume=True, **OPTIONS)
-    write_arrays(piece, arrays)
-    run = next((work_folder(output) / PARTS).glob("run-00001.*"))
-    for path, name in ((run / "lag02-columns.safetensors", "columns"), (run / "run.safetensors", "pointers")):
-        data = path.read_bytes()
-        arrays = {key: np.array(array) for key, array in read_arrays(path).items()}
-        arrays[name].reshape(-1)[len(arrays[name].reshape(-1)) // 2] = 10**9
-        if name == "columns":
-            path.write_bytes(data[:128] + arrays[name].tobytes())
-        else:
-            write_arrays(path, arrays)
-        with pytest.raises(FormatError, match=r"out of range|never decrease"):
-            count_to_folder(corpus, output, resume=True, **OPTIONS)
-        path.write_bytes(data)
+    alter_arrays(part(work_folder(output), which) / file, **changes)
+    reseal_work(work_folder(output))
     count_to_folder(corpus, output, resume=True, **OPTIONS)
+    count_to_folder(corpus, tmp_path / "reference", **OPTIONS)
+    assert files(output) == files(tmp_path / "reference")
+
+
+@pytest.mark.parametrize("column", [10**9, -1])
+def test_forged_columns_are_refused_where_they_are_read(corpus, tmp_path, small, column):
+    output = tmp_path / "counts"
+    unfinished(corpus, output)
+    path = part(work_folder(output), "run-00001") / "lag02-columns.safetensors"
+    data = path.read_bytes()
+    path.write_bytes(data[:1000] + column.to_bytes(4, "little", signed=True) + data[1004:])
+    reseal_work(work_folder(output))
+    with pytest.raises(FormatError, match="out of range"):
+        count_to_folder(corpus, output, resume=True, **OPTIONS)
 
 
 def test_work_of_an_older_version_is_refused(corpus, tmp_path):

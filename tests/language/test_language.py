@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import pickle
 
 import numpy as np
@@ -11,12 +10,12 @@ import pytest
 
 from language.worlds import V, chain, chain_bits, chain_counts, chain_model
 from model.worlds import SETTINGS, counts_of, fit, grammar_text, random_model
+from storage.sealing import seal
 from textlds.errors import ArgumentError, CorpusError, FormatError
 from textlds.language.language import smoothed_unigram
 from textlds.language.results import NextWord, Perplexity
 from textlds.model.textlds import TextLDS
 from textlds.storage.arrays import read_arrays, write_arrays
-from textlds.storage.folders import CONFIG, write_config
 
 WITH_BOUNDARY = dataclasses.replace(SETTINGS, boundary_token="</s>")
 
@@ -216,10 +215,7 @@ def test_a_spoilt_language_model_is_refused(calibrated, tmp_path):
         arrays = {key: np.array(array) for key, array in read_arrays(folder / "language.safetensors").items()}
         change(arrays)
         write_arrays(folder / "language.safetensors", arrays)
-        config = json.loads((folder / CONFIG).read_text())
-        (folder / CONFIG).unlink()
-        own = ("format", "format_version", "files")
-        write_config(folder, kind="model", content={key: v for key, v in config.items() if key not in own})
+        seal(folder)
         with pytest.raises(FormatError, match=r"language\.safetensors") as error:
             TextLDS.load(folder)
         return str(error.value)

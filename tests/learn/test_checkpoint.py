@@ -11,6 +11,7 @@ import textlds
 import textlds.learn.run as fitting_module
 from model.worlds import counts_of, fit, markov_sentence
 from oracles.synthetic import KINDS
+from storage.sealing import alter_arrays, part, reseal_work
 from textlds.errors import ArgumentError, FormatError, OutputExistsError, TextLDSError
 from textlds.learn import checkpoint as checkpoint_module
 from textlds.storage.work import PARTS, work_folder
@@ -240,6 +241,29 @@ def test_damaged_parts_are_made_again(counts, tmp_path):
             assert bits(fit(counts, output=output, resume=True, **OPTIONS)) == whole, victim
             assert not work_folder(output).exists()
             shutil.rmtree(output)
+
+
+FORGED = {
+    "other shape": ("step", "arrays.safetensors", {"A": lambda A: A[:2]}),
+    "not finite": ("step", "arrays.safetensors", {"Q": lambda Q: Q + np.nan}),
+    "no noise": ("step", "arrays.safetensors", {"noise.M": None}),
+    "a sketch without a basis": ("sketch", "", {"basis": None}),
+    "a sketch of another size": ("sketch", "", {"M2": lambda M: M[:-1]}),
+    "spelling of no power of two": ("lexicon", "", {"spelling": lambda G: G[:-1]}),
+    "fewer words": ("lexicon", "", {"profiles": lambda L: L[:-1]}),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_parts_that_were_forged_are_made_again(counts, tmp_path, monkeypatch, name):
+    """Sums are right: whoever alters a folder may put them right."""
+    which, file, changes = FORGED[name]
+    monkeypatch.setattr(fitting_module, "_SAVE_EVERY", 0.0)
+    interrupted(counts, tmp_path / "m", 2, **OPTIONS)
+    work = work_folder(tmp_path / "m")
+    alter_arrays(part(work, which) / file, **changes)
+    reseal_work(work)
+    assert bits(fit(counts, output=tmp_path / "m", resume=True, **OPTIONS)) == bits(fit(counts, **OPTIONS))
 
 
 def test_what_is_no_folder_to_write(counts, tmp_path):

@@ -11,13 +11,14 @@ import pytest
 
 from model.worlds import counts_of, fit, markov_sentence, random_model
 from oracles.synthetic import KINDS
+from storage.sealing import seal
 from textlds.corpus.settings import TextSettings
 from textlds.errors import FormatError, OutputExistsError, TextLDSError
 from textlds.learn.history import History
 from textlds.model import files
 from textlds.model.textlds import TextLDS
 from textlds.storage.arrays import read_arrays, write_arrays
-from textlds.storage.folders import CONFIG, write_config, write_json
+from textlds.storage.folders import CONFIG, write_json
 
 TEXTS = ["aaa aab zzz aac", ["aah", "aab"], "", "aaa aaa\naab"]
 FILES = ("model.safetensors", "vocabulary.json", "history.json")
@@ -44,15 +45,13 @@ def saved(tmp_path):
 
 def rewrite(folder, **changes):
     """Change arrays, the configuration (``config``) or whole files (``files``), and make the sums right again."""
-    config = json.loads((folder / CONFIG).read_text()) | changes.pop("config", {})
+    config = changes.pop("config", {})
     for name, content in changes.pop("files", {}).items():
         write_json(folder / name, content)
     arrays = {name: np.array(array) for name, array in read_arrays(folder / FILES[0]).items()}
     arrays = {name: array for name, array in (arrays | changes).items() if array is not None}
     write_arrays(folder / FILES[0], arrays)
-    (folder / CONFIG).unlink()
-    own = ("format", "format_version", "files")
-    write_config(folder, kind="model", content={name: v for name, v in config.items() if name not in own})
+    seal(folder, **config)
 
 
 @pytest.mark.parametrize("kind", KINDS)

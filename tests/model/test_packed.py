@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import textlds
 from model.worlds import counts_of, markov_sentence, names, random_model
+from storage.sealing import seal
 from textlds.api import fit
 from textlds.cli import build_app
 from textlds.cli.info import folder_size
@@ -17,7 +18,6 @@ from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, FormatError
 from textlds.model.packed import ARRAYS, PackedModel
 from textlds.storage.arrays import read_arrays, write_arrays
-from textlds.storage.folders import CONFIG, write_config
 
 PARTS = "state+left_context+right_context+word+previous_word+next_word"
 TEXTS = ["aaa aab unheard aac", ["aad", "aab"], "", "aaa " * 90, "aae"]
@@ -207,12 +207,9 @@ def test_bad_arguments(fitted, options, message):
 
 def rewrite(folder, *, config=None, **changes):
     """Change arrays or the configuration and make the sums right again."""
-    facts = json.loads((folder / CONFIG).read_text()) | (config or {})
     arrays = {name: np.array(array) for name, array in read_arrays(folder / ARRAYS).items()} | changes
     write_arrays(folder / ARRAYS, {name: array for name, array in arrays.items() if array is not None})
-    (folder / CONFIG).unlink()
-    own = ("format", "format_version", "files")
-    write_config(folder, kind="model", content={name: v for name, v in facts.items() if name not in own})
+    seal(folder, **(config or {}))
 
 
 @pytest.mark.parametrize(

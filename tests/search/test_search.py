@@ -18,6 +18,7 @@ import pytest
 from counts.texts import make_text
 from integrations.limits import files_up_to
 from model.worlds import counts_of, fit, grammar_text, random_model, with_meaning
+from storage.sealing import seal
 from textlds.corpus.reading import texts
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.tokens.types import TypeTable
@@ -34,7 +35,7 @@ from textlds.search.sampling import NONE, Plan, select
 from textlds.search.senses import clusters, silhouette
 from textlds.search.texts import TextReader, TextWriter
 from textlds.storage.arrays import read_arrays, write_arrays
-from textlds.storage.folders import CONFIG, read_json, write_config
+from textlds.storage.folders import CONFIG
 
 faiss = pytest.importorskip("faiss")
 
@@ -485,17 +486,9 @@ def test_altered_folders_are_refused(index, tmp_path):
     (copy / "vectors.faiss").write_bytes(b"x" * (copy / "vectors.faiss").stat().st_size)
     with pytest.raises(FormatError, match=r"vectors.faiss was altered: its SHA-256"):
         OccurrenceIndex.load(copy)
-    resealed(copy)
+    seal(copy)
     with pytest.raises(FormatError, match="cannot be read by faiss"):
         OccurrenceIndex.load(copy)
-
-
-def resealed(folder):
-    """Put the sums right, as one who alters a folder on purpose would."""
-    config = read_json(folder / CONFIG)
-    (folder / CONFIG).unlink()
-    own = ("format", "format_version", "files")
-    write_config(folder, kind="index", content={name: value for name, value in config.items() if name not in own})
 
 
 WRONG_ARRAYS = {
@@ -519,7 +512,7 @@ def test_arrays_that_do_not_belong_together_are_refused(index, tmp_path, name):
     elif change is not None:
         arrays[name] = np.ascontiguousarray(change(before))
     write_arrays(copy / "occurrences.safetensors", arrays)
-    resealed(copy)
+    seal(copy)
     with pytest.raises(FormatError, match=message):
         OccurrenceIndex.load(copy)
 
@@ -532,7 +525,7 @@ def test_a_text_that_was_altered_is_an_error_when_it_is_read(index, tmp_path):
         shutil.copytree(index.path, copy)
         blocks = np.array(read_arrays(copy / "texts.safetensors")["blocks"])
         write_arrays(copy / "texts.safetensors", {"blocks": damage(blocks)})
-        resealed(copy)
+        seal(copy)
         with pytest.raises(FormatError, match=r"texts.safetensors: block \d+ is damaged"):
             OccurrenceIndex.load(copy).find(index.words[0], " ".join(index.words), n=1)
         shutil.rmtree(copy)

@@ -10,6 +10,7 @@ import textwrap
 import numpy as np
 import pytest
 
+from storage.sealing import edit_config
 from textlds.errors import FormatError, OutputExistsError
 from textlds.storage import folders as storage
 from textlds.storage.arrays import read_arrays, write_arrays
@@ -45,11 +46,6 @@ def value_of(folder):
 
 def leftovers(folder):
     return sorted(p.name for p in folder.iterdir() if p.name.startswith("."))
-
-
-def edit_config(folder, **changes):
-    config = read_json(folder / CONFIG)
-    (folder / CONFIG).write_text(json.dumps(config | changes), encoding="utf-8")
 
 
 # -- whole or not at all
@@ -402,3 +398,14 @@ def test_json_as_it_is_written_is_read(tmp_path):
     assert read_json(tmp_path / "a.json") == content
     (tmp_path / "a.json").write_text('"\\ud83d\\ude00"')  # a pair is a character
     assert read_json(tmp_path / "a.json") == "\U0001f600"
+
+
+def test_a_config_that_was_altered_is_refused_and_one_of_before_sums_is_not(example):
+    config = read_json(example / CONFIG)
+    text = json.dumps({**config, "textlds_version": "9.9"})
+    (example / CONFIG).write_text(text, encoding="utf-8")
+    with pytest.raises(FormatError, match=r"config.json was altered: its SHA-256 is not the one it states"):
+        read_config(example)
+    del config["config_sha256"]
+    (example / CONFIG).write_text(json.dumps(config, indent=4), encoding="utf-8")
+    assert read_config(example) == config

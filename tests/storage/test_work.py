@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from storage.sealing import logged
 from textlds.errors import ArgumentError, FormatError, OutputExistsError
 from textlds.storage.folders import new_file, new_folder, write_config
 from textlds.storage.parts import Parts
@@ -124,6 +125,48 @@ def test_a_torn_or_altered_log_loses_only_what_it_names(place):
     parts.tidy()
     keep(parts, "d", b"new")  # not appended to the torn line
     assert [name for name in "abcd" if Parts(*place).find(name)] == ["a", "b", "d"]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"part": "../../precious", "number": 1, "files": {}},
+        {"part": "/precious", "number": 1, "files": {}},
+        {"part": "a", "number": "1/../../../precious", "files": {}},
+        {"part": "a", "number": 2**70, "files": {}},
+        {"part": "a", "number": 1},
+        {"part": [], "number": 1, "files": {}},
+        {"note": [], "value": 1},
+        {"forget": {}},
+        ["part"],
+    ],
+)
+def test_a_record_that_was_forged_is_not_believed_and_leads_nowhere(place, record):
+    """A part that is replaced or forgotten is removed: a name must not lead out of the folder."""
+    precious = place[0].parent / "precious.1"
+    precious.write_bytes(b"years of work")
+    keep(Parts(*place), "b", b"one")
+    with place[1].open("ab") as log:
+        log.write(logged(record))
+    parts = Parts(*place)
+    assert parts.find("b").read_bytes() == b"one"
+    for name in ("a", "../../precious", "/precious"):
+        assert parts.find(name) is None
+        parts.forget(name)
+    keep(parts, "a", b"two")
+    assert parts.find("a").read_bytes() == b"two"
+    assert precious.read_bytes() == b"years of work"
+
+
+def test_a_part_that_its_reader_cannot_read_is_made_again(place, caplog):
+    keep(Parts(*place), "a", b"12")
+    parts = Parts(*place)
+    assert parts.read("a", lambda path: int(path.read_bytes())) == 12
+    assert parts.read("b", lambda path: int(path.read_bytes())) is None
+    keep(parts, "a", b"twelve")
+    assert parts.read("a", lambda path: int(path.read_bytes())) is None
+    assert "made again" in caplog.text
+    assert parts.find("a") is None
 
 
 def test_parts_of_this_process_only(tmp_path):

@@ -69,8 +69,8 @@ class Store:
             raise KeyboardInterrupt
         return path
 
-    def find(self, name):
-        return self.folder / f"{name}.{self.kept}" if self.kept else None
+    def read(self, name, reader):
+        return reader(self.folder / f"{name}.{self.kept}") if self.kept else None
 
 
 def test_resumed_training_gives_the_same_bits(tmp_path, monkeypatch):

@@ -148,8 +148,7 @@ class PieceStore:
 
     def load(self, index: int) -> Piece | None:
         """Return piece number ``index`` if it was written, by this run or an earlier one, and is whole."""
-        path = self._parts.find(_name(index))
-        return None if path is None else Piece.load(path)
+        return self._parts.read(_name(index), Piece.load)
 
     def write(self, index: int, piece: Piece) -> None:
         """Store piece ``index`` durably if that is asked for. May be called by any thread, in any order."""

@@ -243,7 +243,11 @@ class FolderSource:
 
 
 def _stored_dtype(path: Path) -> np.dtype[Any]:
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        name = json.loads(file.read(length))["values"]["dtype"]
-    return next(dtype for dtype, known in _NAMES.items() if known == name)
+    try:
+        with path.open("rb") as file:
+            if int.from_bytes(file.read(8), "little") != _HEADER - 8:
+                raise ValueError("a header of another size")
+            name = json.loads(file.read(_HEADER - 8))["values"]["dtype"]
+        return next(dtype for dtype, known in _NAMES.items() if known == name)
+    except (ValueError, LookupError, TypeError, StopIteration, RecursionError) as error:
+        raise FormatError(f"{path} is not a file of counts ({error}). {REMEDY}") from error

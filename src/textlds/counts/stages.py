@@ -21,6 +21,7 @@ from textlds.counts.blocks import Sink, count_block, in_order, merge
 from textlds.counts.pieces import Piece, PieceStore, PieceText, row_blocks, tokenize
 from textlds.counts.plan import Plan
 from textlds.counts.sinks import FolderSink, FolderSource
+from textlds.errors import FormatError
 from textlds.progress import Progress, Rate
 from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.parts import Parts
@@ -141,7 +142,22 @@ def _run(parts: Parts, name: str, n_rows: int, max_lag: int, fill: Callable[[Sin
             sink.finish()
         write_arrays(folder / _RUN, {"unigrams": unigrams, "pointers": sink.pointers})
 
-    return parts.find(name) or parts.keep(name, write)
+    return parts.read(name, functools.partial(_checked_run, n_rows=n_rows, max_lag=max_lag)) or parts.keep(name, write)
+
+
+def _checked_run(run: Path, *, n_rows: int, max_lag: int) -> Path:
+    """Return a run of an earlier process if it may be one; columns are checked where they are read."""
+    arrays = read_arrays(run / _RUN)
+    facts = {name: (array.dtype, array.shape) for name, array in arrays.items()}
+    int64 = np.dtype(np.int64)
+    if facts != {"unigrams": (int64, (n_rows,)), "pointers": (int64, (max_lag, n_rows + 1))}:
+        raise FormatError(f"{run / _RUN} is not of {max_lag} lags and {n_rows} rows")
+    if (arrays["unigrams"] < 0).any():
+        raise FormatError(f"{run / _RUN} holds numbers of occurrences below 0")
+    source = FolderSource(run, n_rows, functools.partial(_pointers, run))
+    for lag in range(1, max_lag + 1):
+        source.row_lengths(lag)
+    return run
 
 
 def _pointers(run: Path, lag: int) -> I64:

@@ -5,11 +5,13 @@ Continuing from them gives the same bits as never having stopped. Parts that are
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from textlds.errors import FormatError
 from textlds.lds.noise import NoiseKind, noise_from_arrays
 from textlds.lds.params import LDSParams
 from textlds.learn.history import History
@@ -59,20 +61,37 @@ class Checkpoint:
 
     def load_sketch(self, *, threads: int) -> Sketch | None:
         """Return the sketch if it was finished."""
-        arrays = self._arrays(SKETCH)
-        if arrays is None:
-            return None
-        lags = [DenseOperator(arrays[f"M{k}"]) for k in range(1, len(arrays) - 1)]
-        return Sketch(arrays["basis"], Moments(lags, None, int(arrays["rank"][0]), threads=threads))
+
+        def read(path: Path) -> Sketch:
+            arrays = _arrays(path)
+            p = arrays["M1"].shape[0]
+            names = [f"M{k}" for k in range(1, len(arrays) - 1)]
+            _expect(arrays, {**dict.fromkeys(names, (p, p)), "basis": (len(arrays["basis"]), p), "rank": (1,)})
+            lags = [DenseOperator(arrays[name]) for name in names]
+            return Sketch(arrays["basis"], Moments(lags, None, int(arrays["rank"][0]), threads=threads))
+
+        return self._parts.read(SKETCH, read)
 
     def save_lexicon(self, lexicon: Lexicon) -> None:
         """Keep what words are like by themselves."""
         self._parts.keep(LEXICON, lambda path: write_arrays(path, lexicon.arrays()))
 
-    def load_lexicon(self) -> Lexicon | None:
-        """Return the lexicon if it was finished."""
-        arrays = self._arrays(LEXICON)
-        return None if arrays is None else Lexicon.from_arrays(arrays)
+    def load_lexicon(self, rows: int, size: int) -> Lexicon | None:
+        """Return the lexicon of so many words and numbers per word, if it was finished."""
+
+        def read(path: Path) -> Lexicon:
+            arrays = _arrays(path)
+            buckets = len(arrays["spelling"])
+            if buckets < 1 or buckets & (buckets - 1):
+                raise FormatError(f"spelling has {buckets} rows, which is not a power of two")
+            shapes = {"profiles": (rows, size), "spelling": (buckets, size)}
+            if "meaning.vectors" in arrays:
+                own = {"vectors": (rows, size), "spelling": (buckets, size), "contexts": (size, size)}
+                shapes |= {f"meaning.{name}": shape for name, shape in own.items()}
+            _expect(arrays, shapes)
+            return Lexicon.from_arrays(arrays)
+
+        return self._parts.read(LEXICON, read)
 
     def save_step(self, step: SavedStep) -> None:
         """Replace the last step."""
@@ -90,22 +109,45 @@ class Checkpoint:
 
     def load_step(self, null: Vector) -> SavedStep | None:
         """Return the last step if one was finished."""
-        arrays, folder = self._arrays(STEP, _ARRAYS), self._parts.find(STEP)
-        if arrays is None or folder is None:
-            return None
-        facts = read_json(folder / _FACTS)
-        kind: NoiseKind = facts["noise"]
-        own = {name.removeprefix("noise."): array for name, array in arrays.items() if name.startswith("noise.")}
-        params = LDSParams(arrays["A"], arrays["C"], arrays["Q"], noise_from_arrays(kind, own, null))
-        history = History.from_json(facts["history"])
-        return SavedStep(params, int(facts["phase"]), int(facts["done"]), float(facts["relaxation"]), history)
 
-    def _arrays(self, name: str, file: str = "") -> dict[str, Array] | None:
-        path = self._parts.find(name)
-        return None if path is None else {key: np.array(array) for key, array in read_arrays(path / file).items()}
+        def read(folder: Path) -> SavedStep:
+            arrays, facts = _arrays(folder / _ARRAYS), read_json(folder / _FACTS)
+            kind: NoiseKind = facts["noise"]
+            n, h = arrays["C"].shape
+            shapes: dict[str, tuple[int, ...]] = {"A": (h, h), "C": (n, h), "Q": (h, h)}
+            if kind == "full":
+                shapes["noise.M"] = (h, h)
+            elif kind != "bohning":
+                shapes["noise.d"] = (n,) if kind == "diagonal" else (1,)
+            _expect(arrays, shapes)
+            own = {name.removeprefix("noise."): array for name, array in arrays.items() if name.startswith("noise.")}
+            params = LDSParams(arrays["A"], arrays["C"], arrays["Q"], noise_from_arrays(kind, own, null))
+            history = History.from_json(facts["history"])
+            phase, done, relaxation = int(facts["phase"]), int(facts["done"]), float(facts["relaxation"])
+            if phase not in (0, 1) or not 0 <= done <= history.iterations or not 0 < relaxation < np.inf:
+                raise FormatError(f"phase {phase}, {done} iterations done, relaxation {relaxation}")
+            if not isinstance(history.settings["iterations"], int):
+                raise FormatError(f"iterations {history.settings['iterations']!r:.40}")
+            return SavedStep(params, phase, done, relaxation, history)
+
+        return self._parts.read(STEP, read)
 
 
 def steps_done(parts: Parts) -> list[float]:
     """Return the log-likelihoods of the iterations that are done."""
-    folder = parts.find(STEP)
-    return [] if folder is None else list(read_json(folder / _FACTS)["history"]["log_likelihood"])
+    found = parts.read(STEP, lambda folder: History.from_json(read_json(folder / _FACTS)["history"]))
+    return [] if found is None else list(found.log_likelihood)
+
+
+def _arrays(path: Path) -> dict[str, Array]:
+    return {key: np.array(array) for key, array in read_arrays(path).items()}
+
+
+def _expect(arrays: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Raise FormatError unless these arrays are there, with these shapes and finite numbers, and no others."""
+    found = {name: array.shape for name, array in arrays.items()}
+    if found != dict(shapes):
+        raise FormatError(f"arrays {found} instead of {dict(shapes)}")
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            raise FormatError(f"{name} holds numbers that are not finite")

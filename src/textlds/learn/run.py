@@ -13,7 +13,7 @@ import numpy as np
 from textlds._version import __version__
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts.lagcounts import LagCounts
-from textlds.errors import ArgumentError, TextLDSError
+from textlds.errors import ArgumentError, FormatError, TextLDSError
 from textlds.lds.params import LDSParams
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.lds.steady import steady_state
@@ -178,6 +178,9 @@ class FitRun(Generic[Model]):
             phases = [self._observing()]
         else:
             phases = self._phases(polishing=saved is not None and saved.phase > 0)
+        sizes = [phase.moments.size for phase in phases]
+        if saved is not None and sizes[saved.phase :][:1] != [len(saved.params.C)]:
+            raise FormatError("the last step of this unfinished fit is of other counts. Start anew with --force.")
         fresh = FIRST_RELAXATION if self._settings.acceleration == "overrelaxed" else 1.0
         first, done, relaxation = (saved.phase, saved.done, saved.relaxation) if saved else (0, 0, fresh)
         params = saved.params if saved else self._start(phases[0].moments)
@@ -217,7 +220,8 @@ class FitRun(Generic[Model]):
         return phases + [_Phase(self._words, settings.polish, None)] * (settings.polish > 0 or polishing)
 
     def _make_lexicon(self) -> Lexicon:
-        lexicon = self._checkpoint.load_lexicon() if self._checkpoint else None
+        rows, size = len(self._root), self._settings.size
+        lexicon = self._checkpoint.load_lexicon(rows, size) if self._checkpoint else None
         if lexicon is None:
             lexicon = make_lexicon(
                 self._counts, self._words.lags[0].counts, self._settings.size,

@@ -13,6 +13,7 @@ import dataclasses
 import hashlib
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,12 @@ from textlds.corpus.reading.texts import read_texts, total_size
 from textlds.corpus.settings import ReadSettings
 from textlds.corpus.tokens.tokenizer import ChunkTokenizer, separated
 from textlds.corpus.tokens.types import TypeTable
-from textlds.errors import ArgumentError, CorpusError
+from textlds.errors import ArgumentError, CorpusError, FormatError
+from textlds.linalg.types import Array
 from textlds.model.textlds import TextLDS
 from textlds.progress import Progress
 from textlds.search.sampling import NONE, Plan, Selection, select
-from textlds.search.texts import Place, Spool, TextWriter, mapped
+from textlds.search.texts import Place, Spool, TextReader, TextWriter, expect, mapped
 from textlds.search.vectors import write_vectors
 from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.folders import CONFIG, write_config, write_json
@@ -39,6 +41,7 @@ OCCURRENCES, TEXTS, VECTORS = "occurrences.safetensors", "texts.safetensors", "v
 _COPY, _EMBEDDED = "copy", "embedded"  # parts of unfinished work
 _ARRAYS, _VECTORS, _KEPT = "arrays.safetensors", "vectors", "kept"
 _WINDOW = 1 << 16  # tokens embedded at a time
+_CHECKED = 1 << 20  # tokens checked at a time
 _SHOWN_EVERY = 1000  # texts between updates of the progress
 
 
@@ -54,11 +57,9 @@ def build(
 ) -> None:
     """Write an index into an empty folder; parts that are there already are used."""
     model.save(folder / MODEL)
-    copy = parts.find(_COPY) or parts.keep(_COPY, lambda path: _read(path, sources, model, progress))
+    copy = parts.read(_COPY, _checked_copy) or parts.keep(_COPY, lambda path: _read(path, sources, model, progress))
     arrays = read_arrays(copy / _ARRAYS)
-    table = TypeTable()
-    if len(arrays["counts"]):
-        table.add_bytes(*(np.array(arrays[name]) for name in ("types", "offsets", "counts")))
+    table = _table(arrays)
     with (copy / "texts").open("rb") as texts, (copy / "types").open("rb") as types:
         spool = Spool(texts, types, arrays)
         selection = select(table, model.vocabulary, plan)
@@ -67,13 +68,13 @@ def build(
                 f"none of the {spool.tokens:,} tokens of the text is to be indexed. Check the text, words and "
                 f"min_count (now {plan.min_count})."
             )
-        embedded = parts.find(_EMBEDDED) or parts.keep(
+        shape = (len(selection), model.dimensions(plan.recipe))
+        embedded = parts.read(_EMBEDDED, lambda path: _checked_embedded(path, selection, shape[1])) or parts.keep(
             _EMBEDDED,
             lambda path: _embed(path, model, spool, selection, plan.recipe, threads=threads, progress=progress),
         )
     shutil.copyfile(embedded / OCCURRENCES, folder / OCCURRENCES)
     write_arrays(folder / TEXTS, {"blocks": mapped(embedded / _KEPT)})
-    shape = (len(selection), model.dimensions(plan.recipe))
     vectors = np.memmap(embedded / _VECTORS, np.float16, "r", shape=shape)
     with progress.task("Index", len(selection), "occurrences") as task:
         library = write_vectors(folder / VECTORS, vectors, seed=plan.seed, threads=threads, task=task)
@@ -118,6 +119,58 @@ def _read(folder: Path, sources: list[Source], model: TextLDS, progress: Progres
     data, offsets = table.word_bytes()
     arrays = {**spool.arrays(), "types": data, "offsets": offsets, "counts": table.counts}
     write_arrays(folder / _ARRAYS, arrays)
+
+
+def _table(arrays: Mapping[str, Array]) -> TypeTable:
+    table = TypeTable()
+    if len(arrays["counts"]):
+        table.add_bytes(*(np.array(arrays[name]) for name in ("types", "offsets", "counts")))
+    return table
+
+
+def _checked_copy(folder: Path) -> Path:
+    """Return a copy of the corpus that an earlier process made, if its numbers belong together."""
+    file = folder / _ARRAYS
+    arrays = read_arrays(file)
+    n, n_texts = len(arrays["counts"]), len(arrays["text_bytes"])
+    expect(file, arrays, "offsets", np.int64, n + 1, rising=True)
+    expect(file, arrays, "counts", np.int64, n, below=1 << 62)
+    expect(file, arrays, "types", np.uint8, int(arrays["offsets"][-1]))
+    for name, dtype in (("text_bytes", np.int64), ("text_tokens", np.int64), ("text_line", np.int64)):
+        expect(file, arrays, name, dtype, n_texts, below=1 << 62)
+    expect(file, arrays, "text_file", np.int32, n_texts, below=1 << 31)
+    expect(file, arrays, "text_is_list", np.uint8, n_texts)
+    sizes = (folder / "texts").stat().st_size, (folder / "types").stat().st_size
+    if sizes != (arrays["text_bytes"].sum(), 4 * arrays["text_tokens"].sum()):
+        raise FormatError(f"{folder} holds {sizes} bytes of texts and types, which is not what {file.name} says")
+    total = np.zeros(n, np.int64)
+    types = np.memmap(folder / "types", np.int32, "r") if sizes[1] else np.empty(0, np.int32)
+    for start in range(0, len(types), _CHECKED):
+        some = np.array(types[start : start + _CHECKED])
+        if some.min() < 0 or some.max() >= n:
+            raise FormatError(f"{folder / 'types'} holds types that are not among the {n:,} known")
+        total += np.bincount(some, minlength=n)
+    if len(_table(arrays)) != n or (total != arrays["counts"]).any():
+        raise FormatError(f"{folder / 'types'} does not hold what {file.name} counts")
+    return folder
+
+
+def _checked_embedded(folder: Path, selection: Selection, dimensions: int) -> Path:
+    """Return what an earlier process embedded, if it belongs together and to these occurrences."""
+    file, n = folder / OCCURRENCES, len(selection)
+    arrays = read_arrays(file)
+    texts = TextReader(arrays, mapped(folder / _KEPT), folder)
+    expect(file, arrays, "text", np.int32, n, below=len(texts))
+    expect(file, arrays, "position", np.int32, n, below=1 << 31)
+    if not np.array_equal(arrays["starts"], selection.starts):
+        raise FormatError(f"{file} holds other occurrences than were chosen")
+    size = (folder / _VECTORS).stat().st_size
+    if size != 2 * n * dimensions:
+        raise FormatError(f"{folder / _VECTORS} has {size:,} bytes instead of {2 * n * dimensions:,}")
+    vectors = np.memmap(folder / _VECTORS, np.float16, "r", shape=(n, dimensions))
+    if not all(np.isfinite(vectors[start : start + _WINDOW]).all() for start in range(0, n, _WINDOW)):
+        raise FormatError(f"{folder / _VECTORS} holds numbers that are not finite")
+    return folder
 
 
 def _spool(sources: list[Source], model: TextLDS, spool: Spool, progress: Progress) -> ChunkTokenizer:

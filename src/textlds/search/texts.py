@@ -31,9 +31,9 @@ def encode(content: Content) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def decode(data: bytes, *, is_list: bool) -> Content:
+def decode(data: bytes, *, is_list: bool, errors: str = "strict") -> Content:
     """Return a text from its bytes."""
-    text = data.decode("utf-8")
+    text = data.decode("utf-8", errors)
     return text.split(SEPARATOR) if is_list else text
 
 
@@ -122,8 +122,8 @@ class Spool:
                 stop += 1
             lengths = self._tokens[start:stop].tolist()
             contents = [
-                decode(self._texts.read(self._sizes[number]), is_list=bool(self.places.is_list[number]))
-                for number in range(start, stop)
+                decode(self._texts.read(size), is_list=bool(is_list), errors="replace")
+                for size, is_list in zip(self._sizes[start:stop], self.places.is_list[start:stop], strict=True)
             ]
             yield range(start, stop), contents, np.frombuffer(self._types.read(4 * sum(lengths)), np.int32), lengths
             start = stop

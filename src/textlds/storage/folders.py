@@ -35,6 +35,7 @@ from textlds.linalg.threads import default_threads
 
 CONFIG = "config.json"
 FORMAT_VERSION = 1
+_SUM = "config_sha256"
 _SUFFIX, _UNLOCKED, _MINUTE = ".partial", ".new", 60
 _NAMES = {
     "counts": "counts",
@@ -206,7 +207,14 @@ def write_config(folder: Path, *, kind: str, content: Mapping[str, Any]) -> None
 
 def make_config(kind: str, content: Mapping[str, Any], files: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the content of a ``config.json``."""
-    return {"format": f"textlds-{kind}", "format_version": FORMAT_VERSION, **content, "files": files}
+    config = {"format": f"textlds-{kind}", "format_version": FORMAT_VERSION, **content, "files": files}
+    return {**config, _SUM: config_sum(config)}
+
+
+def config_sum(config: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of what a ``config.json`` says, whatever the order and the layout."""
+    text = json.dumps(json.loads(json.dumps(config)), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def read_config(
@@ -248,6 +256,8 @@ def check_config(config: Any, where: str, *, kind: str | None = None) -> dict[st
             f"It was written by textlds {config.get('textlds_version', 'of unknown version')}: "
             f"install that one, or write it again."
         )
+    if (stated := config.pop(_SUM, None)) is not None and stated != config_sum(config):  # older ones have none
+        raise FormatError(f"{where}/{CONFIG} was altered: its SHA-256 is not the one it states. {REMEDY}")
     if not isinstance(config.get("files"), dict):
         raise FormatError(f"{where}/{CONFIG} does not list the folder's files. {REMEDY}")
     return config

@@ -11,14 +11,18 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import threading
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from textlds.errors import TextLDSError
 from textlds.storage.folders import flush, flush_tree, new_file, remove
+
+Content = TypeVar("Content")
 
 _BLOCK = 1 << 20
 
@@ -86,6 +90,18 @@ class Parts:
             self._trusted.add(name)
         return place
 
+    def read(self, name: str, reader: Callable[[Path], Content]) -> Content | None:
+        """Return what ``reader`` makes of a part, or None if there is none, or none that it can make sense of."""
+        place = self.find(name)
+        if place is None:
+            return None
+        try:
+            return reader(place)
+        except (TextLDSError, LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            _log.warning("%s does not hold what it should (%s); it is made again.", place, error)
+            self._records.pop(name, None)
+            return None
+
     def damaged(self) -> list[str]:
         """Return the names of parts that are recorded but not whole."""
         return [name for name in list(self._records) if self.find(name) is None]
@@ -123,14 +139,14 @@ class Parts:
     def _read(self, log: Path) -> None:
         """Take up the records of an earlier process."""
         for line in log.read_bytes().splitlines():
-            record = _record(line)
-            if "note" in record:
-                self._notes[record["note"]] = record["value"]
-            elif "part" in record:
-                self._records[record["part"]] = record
-            elif "forget" in record:
-                self._notes.pop(record["forget"], None)
-                self._records.pop(record["forget"], None)
+            match _record(line):
+                case {"note": str(name), "value": value}:
+                    self._notes[name] = value
+                case {"part": str(name), "number": int(number), "files": dict()} as record if _is_name(name, number):
+                    self._records[name] = record
+                case {"forget": str(name)}:
+                    self._notes.pop(name, None)
+                    self._records.pop(name, None)
         self._number = max((record["number"] for record in self._records.values()), default=0)
 
     def tidy(self) -> None:
@@ -166,6 +182,11 @@ def _crc_of_file(path: Path) -> int:
     return crc
 
 
+def _is_name(name: str, number: int) -> bool:
+    """Tell whether a part has a name that this library gives: one that leads out of the folder is not among them."""
+    return re.fullmatch(r"[a-z0-9-]+", name) is not None and 0 < number < 1 << 60
+
+
 def _line(record: dict[str, Any]) -> bytes:
     text = json.dumps(record)
     return f"{zlib.crc32(text.encode()):08x} {text}\n".encode()
@@ -174,4 +195,8 @@ def _line(record: dict[str, Any]) -> bytes:
 def _record(line: bytes) -> dict[str, Any]:
     """Return a record, or an empty one if the line is damaged."""
     crc, _, text = line.partition(b" ")
-    return json.loads(text) if crc == b"%08x" % zlib.crc32(text) else {}
+    try:
+        record = json.loads(text) if crc == b"%08x" % zlib.crc32(text) else {}
+    except (ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}

@@ -111,6 +111,7 @@ class Work:
         self._fresh = found is None or not resume
         if found is not None and resume:
             check_same(self.folder, found["job"], self._job)
+            check_same(self.folder, dict.fromkeys(found["sizes"]), dict.fromkeys(self.sizes))
             self.parts, self.sizes, self._force = parts, found["sizes"], force or found["replace"]
             parts.tidy()
             parts.forget("retry")
@@ -222,6 +223,11 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         crc = content.pop("crc32")
         if crc != _crc(content) or content["format"] != _FORMAT or content["format_version"] != _VERSION:
             raise ValueError("its sum or version is not the one expected")
+        flags = content["replace"], content["again"]
+        if not isinstance(content["job"], dict) or not all(isinstance(flag, bool) for flag in flags):
+            raise TypeError("its fields are not those of unfinished work")
+        if not all(isinstance(size, int) and size > 0 for size in content["sizes"].values()):
+            raise ValueError(f"sizes {content['sizes']}")
     except (FormatError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise FormatError(
             f"{folder / MANIFEST} is damaged ({error}), so the work cannot be resumed. Start again with --force, or "
@@ -259,8 +265,9 @@ def _refuse_old(output: Path, *, force: bool) -> None:
             )
 
 
-def check_same(folder: Path, then: dict[str, Any], now: dict[str, Any]) -> None:
+def check_same(folder: Path, then: Any, now: dict[str, Any]) -> None:
     """Refuse a folder, of unfinished work or of its result, that was made with other settings or of other input."""
+    then = then if isinstance(then, dict) else {}  # a stranger's
     changed = [_difference(name, then.get(name), now[name]) for name in now if then.get(name) != now[name]]
     if changed:
         raise ArgumentError(
@@ -273,7 +280,7 @@ def _difference(name: str, then: Any, now: Any) -> str:
     if name != "sources" or not isinstance(then, list) or not isinstance(now, list):
         return f"{name}: {then!r:.200} then, {now!r:.200} now"
     changed = [source for source in now if source not in then] or [source for source in then if source not in now]
-    which = changed[0]["path"] if changed else "their order"
+    which = changed[0].get("path") if changed and isinstance(changed[0], dict) else "their order"
     return f"sources: {len(then)} then, {len(now)} now; changed: {which}"
 
 

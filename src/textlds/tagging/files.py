@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from textlds.vectors.recipes import resolve_recipe
 
 if TYPE_CHECKING:
     from textlds.tagging.tagger import Tagger
+
+T = TypeVar("T")
 
 KIND, ARRAYS, WORDS, BUNDLED = "tagger", "tagger.safetensors", "words.json", "model"
 _OF_VECTORS = ("model.safetensors", "packed.safetensors", "vocabulary.json")  # files of a model that decide its vectors
@@ -126,7 +128,9 @@ def read_tagger(path: str | os.PathLike[str], model: ModelLike | None) -> dict[s
     config = read_config(folder, kind=KIND)
     try:
         return _checked(folder, config, model)
-    except (KeyError, TypeError, AttributeError, IndexError, ArgumentError) as error:
+    except FormatError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise FormatError(
             f"{folder} does not hold a tagger that this textlds can read ({error!r}). {REMEDY}"
         ) from error
@@ -135,38 +139,64 @@ def read_tagger(path: str | os.PathLike[str], model: ModelLike | None) -> dict[s
 def _checked(folder: Path, config: dict[str, Any], model: ModelLike | None) -> dict[str, Any]:
     arrays = {name: np.array(array) for name, array in read_arrays(folder / ARRAYS).items()}
     words = read_json(folder / WORDS)
+    clusters, buckets = arrays.pop("clusters"), arrays.pop("buckets")
     design = Design(
         recipe=None if config["recipe"] is None else resolve_recipe(config["recipe"]),
-        lexical=config["lexical"],
-        memory=config["memory"],
-        clusters=arrays.pop("clusters"),
+        lexical=_of(bool, config["lexical"]),
+        memory=_of(bool, config["memory"]),
+        clusters=clusters,
         gazetteers={name: {tuple(tokens) for tokens in names} for name, names in words["gazetteers"].items()},
     )
     templates = tuple(
         tuple((str(column), int(place)) for column, place in template) for template in config["templates"]
     )
-    names = tuple(config["tags"])
-    K, H = len(names), len(arrays["bias"])
+    names = tuple(_of(str, name) for name in _of(list, config["tags"]))
     if config["task"] not in TASKS or templates != design.templates:
         raise KeyError("its features are those of another version")
-    buckets, rows = arrays.pop("buckets"), arrays["features"]
-    table = np.zeros((BUCKETS if design.lexical else 0, H), np.float32)
-    table[buckets] = rows
+    _check_arrays(arrays, buckets, clusters, len(names), lexical=design.lexical)
+    table = np.zeros((BUCKETS if design.lexical else 0, len(arrays["bias"])), np.float32)
+    table[buckets] = arrays["features"]
     arrays["features"] = table
     arrays["transitions"][arrays["transitions"] <= -1e30] = -np.inf
-    weights = Weights(**arrays)
-    if weights.out.shape[1] != K or weights.transitions.shape != (K, K):
-        raise KeyError(f"{K} tags and a network of {weights.out.shape[1]}")
+    temperature = float(config["temperature"])
+    if not 1e-3 <= temperature <= 1e3:
+        raise ValueError(f"a temperature of {temperature}")
     return {
         "source": _source(folder, config["model"], model),
         "task": config["task"],
         "names": names,
         "design": design,
-        "weights": weights,
-        "temperature": float(config["temperature"]),
-        "known": frozenset(words["known"]),
-        "report": config["report"],
+        "weights": Weights(**arrays),
+        "temperature": temperature,
+        "known": frozenset(_of(str, word) for word in words["known"]),
+        "report": _of(dict, config["report"]),
     }
+
+
+def _of(kind: type[T], value: Any) -> T:
+    if not isinstance(value, kind):
+        raise TypeError(f"{value!r:.40} instead of a {kind.__name__}")
+    return value
+
+
+def _check_arrays(arrays: dict[str, Array], buckets: Array, clusters: Array, K: int, *, lexical: bool) -> None:
+    """Raise unless all arrays have the shapes of a network with K tags, and finite numbers: kernels rely on it."""
+    (H,), d = arrays["bias"].shape, len(arrays["vectors"])
+    expected = {
+        "vectors": (d, H), "features": (len(buckets), H), "bias": (H,), "out": (H, K), "out_bias": (K,), "first": (K,),
+        "last": (K,), "transitions": (K, K),
+    }  # fmt: skip
+    found = {name: array.shape for name, array in arrays.items()}
+    if found != expected or K < 1:
+        raise ValueError(f"arrays {found} instead of {expected}")
+    for name, array in arrays.items():
+        if array.dtype != np.float32 or not np.isfinite(array).all():
+            raise ValueError(f"{name} holds {array.dtype} or numbers that are not finite")
+    rows = BUCKETS if lexical else 0
+    if buckets.dtype != np.int32 or buckets.ndim != 1 or not ((buckets >= 0) & (buckets < rows)).all():
+        raise ValueError(f"buckets that are not among {rows:,}")
+    if clusters.dtype != np.int32 or clusters.ndim != 2:
+        raise ValueError(f"clusters of {clusters.dtype}{clusters.shape}")
 
 
 def _source(folder: Path, facts: dict[str, Any], given: ModelLike | None) -> ModelSource:

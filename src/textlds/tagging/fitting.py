@@ -216,8 +216,8 @@ class _Numbered:
     def keep(self, name: str, write: Callable[[Any], None]) -> Any:
         return self._keeper.keep(f"{name}-{self._number}", write)
 
-    def find(self, name: str) -> Any:
-        return self._keeper.find(f"{name}-{self._number}")
+    def read(self, name: str, reader: Callable[[Any], Any]) -> Any:
+        return self._keeper.read(f"{name}-{self._number}", reader)
 
 
 def _named(best: Any, names: tuple[str, ...], starts: Ints) -> list[list[str]]:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from textlds.errors import ArgumentError
+from textlds.errors import ArgumentError, FormatError
 from textlds.inference.windows import visible
 from textlds.linalg.types import Array
 from textlds.model.textlds import TextLDS
@@ -20,6 +20,7 @@ from textlds.tagging.spelling import COLUMNS, Base, token_bases
 from textlds.tagging.texts import Batch, SentenceReader
 from textlds.vectors.recipes import Recipe
 
+_MEMORIES = 3  # parts of what a document has elsewhere
 _WORDS = {"previous_word": -1, "word": 0, "next_word": 1}  # parts that are a word's own vector, and whose
 
 
@@ -73,6 +74,19 @@ class InputMaker:
     def __init__(self, model: TextLDS, design: Design, *, threads: int = 1) -> None:
         self.reader, self.design, self.threads = SentenceReader(model), design, threads
         self._model = model
+        clusters = design.clusters
+        if clusters.shape[1] and (len(clusters) != len(model.vocabulary) or clusters.min(initial=0) < -1):
+            raise FormatError(
+                f"the tagger has clusters of {len(clusters):,} words, and its model {len(model.vocabulary):,} words. "
+                f"Train it again."
+            )
+
+    @property
+    def width(self) -> int:
+        """How many numbers the vectors of a token have, d."""
+        recipe = self.design.recipe
+        parts = 0 if recipe is None else len(recipe.parts) + _MEMORIES * self.design.memory
+        return parts * self._model.state_size
 
     def inputs(self, batch: Batch) -> Inputs:
         """Return what the network sees of some texts."""

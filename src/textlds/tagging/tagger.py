@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textlds.corpus.reading.tagged import Tagged
-from textlds.errors import ArgumentError
+from textlds.errors import ArgumentError, FormatError, NotFiniteError
 from textlds.linalg.threads import check_threads
 from textlds.model.loading import ModelLike
 from textlds.model.textlds import TextLDS
@@ -158,7 +158,13 @@ class Tagger:
 
     def _maker(self, threads: int) -> InputMaker:
         if threads not in self._makers:
-            self._makers[threads] = InputMaker(self.model, self.design, threads=threads)
+            maker = InputMaker(self.model, self.design, threads=threads)
+            if maker.width != len(self.weights.vectors):
+                raise FormatError(
+                    f"this tagger was trained on vectors of {len(self.weights.vectors)} numbers, and its model gives "
+                    f"{maker.width}. Train it again."
+                )
+            self._makers[threads] = maker
         return self._makers[threads]
 
     def _tagged(self, batch: Batch, maker: InputMaker) -> tuple[NDArray[np.int32], Floats]:
@@ -167,6 +173,8 @@ class Tagger:
         scored = scores(self.weights, inputs)
         best = best_tags(self.weights, scored, inputs.starts)
         shares = probabilities(self.weights, scored, inputs.starts, self.temperature)
+        if not np.isfinite(shares).all():
+            raise NotFiniteError("the scores of this tagger are not finite: its weights are too large. Train it again.")
         return best, shares[np.arange(len(best)), best].astype(np.float32)
 
     def _sentences(

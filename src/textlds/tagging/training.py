@@ -12,18 +12,22 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from textlds.errors import FormatError
 from textlds.linalg.threads import one_blas_thread
 from textlds.progress import Task
 from textlds.storage.arrays import read_arrays, write_arrays
+from textlds.storage.folders import read_json
 from textlds.tagging.features import BUCKETS
 from textlds.tagging.gradients import adam, adam_rows, gradients, scatter
 from textlds.tagging.network import Floats, Inputs, Ints, Part, Weights
 from textlds.tagging.settings import TaggerSettings
+
+Content = TypeVar("Content")
 
 _NAMES = tuple(field.name for field in dataclasses.fields(Weights))
 _FEWEST_STEPS = 150  # of a round: little data is read several times
@@ -36,8 +40,8 @@ class Keeper(Protocol):
     def keep(self, name: str, write: Callable[[Path], None]) -> Path:
         """Keep a part, in place of one of the same name."""
 
-    def find(self, name: str) -> Path | None:
-        """Return a part, or None."""
+    def read(self, name: str, reader: Callable[[Path], Content]) -> Content | None:
+        """Return what a reader makes of a part, or None if there is none, or none that it can make sense of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +96,8 @@ def train_network(
         keeper: Where the state is kept every half minute; training continues from what it has.
     """
     run = _Run(problem, settings, seed)
-    if keeper is not None and (found := keeper.find("network")) is not None:
-        run.restore(found)
-        if task is not None:
-            task.advance(run.round, "resumed")
+    if keeper is not None and keeper.read("network", run.restore) and task is not None:
+        task.advance(run.round, "resumed")
     saved = time.monotonic()
     with one_blas_thread():
         while not run.over:
@@ -169,19 +171,29 @@ class _Run:
         }  # fmt: skip
         (path / "state.json").write_text(json.dumps(facts), encoding="utf-8")
 
-    def restore(self, path: Path) -> None:
-        """Read what :meth:`save` wrote."""
+    def restore(self, path: Path) -> bool:
+        """Read what :meth:`save` wrote; nothing is changed if it was not."""
         arrays = read_arrays(path / "arrays.safetensors")
         read = {
             group: Weights(**{name: np.array(arrays[f"{group}.{name}"]) for name in _NAMES})
             for group in ("weights", "best", "first", "second")
         }
-        self.weights, self.best, self._first, self._second = read.values()
-        self._pending = np.array(arrays["pending"])
-        facts = json.loads((path / "state.json").read_text(encoding="utf-8"))
-        self.steps, self.round, self.best_round = facts["steps"], facts["round"], facts["best_round"]
-        self.best_score = facts["best_score"]
+        for group, found in read.items():
+            _check_like(found, self.weights, group)
+        pending = np.array(arrays["pending"])
+        facts = read_json(path / "state.json")
+        steps, done, best_round = (int(facts[name]) for name in ("steps", "round", "best_round"))
+        sentences = len(self._lengths)
+        if pending.dtype != np.int64 or not ((pending >= 0) & (pending < sentences)).all() or pending.ndim != 1:
+            raise FormatError(f"{path} names sentences that are not among the {sentences:,} of the training set")
+        if not 0 < best_round <= done < self._settings.rounds or steps != done * self._round_steps:
+            raise FormatError(f"{path} is of round {done} of {self._settings.rounds}, at step {steps}")
+        best_score = float(facts["best_score"])
         self._generator.bit_generator.state = facts["generator"]
+        self.weights, self.best, self._first, self._second = read.values()
+        self._pending, self.steps, self.round, self.best_round = pending, steps, done, best_round
+        self.best_score = best_score
+        return True
 
     def _next(self) -> Ints:
         """Return the sentences of the next batch, in another order each time that all were read."""
@@ -238,6 +250,17 @@ def _first_weights(problem: Problem, settings: TaggerSettings, d: int, generator
         last=np.zeros(K, np.float32),
         transitions=np.where(problem.forbidden, -np.inf, 0).astype(np.float32),
     )
+
+
+def _check_like(found: Weights, weights: Weights, name: str) -> None:
+    """Raise FormatError unless weights that were read have the shapes of those that are trained, and finite numbers."""
+    for field in _NAMES:
+        array, right = getattr(found, field), getattr(weights, field)
+        if array.shape != right.shape or array.dtype != right.dtype:
+            raise FormatError(f"{name}.{field} is {array.dtype}{array.shape} instead of {right.dtype}{right.shape}")
+        allowed = np.isfinite(array) | (np.isneginf(array) if field == "transitions" else False)
+        if not allowed.all():
+            raise FormatError(f"{name}.{field} holds numbers that are not finite")
 
 
 def _like(weights: Weights) -> Weights:
