@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cli.runs import Run
+from cli.runs import Run, make_lines
 from storage.sealing import alter_arrays, seal
 
 
@@ -30,6 +30,26 @@ def test_sound_folders(run: Run, counts: Path, model: Path) -> None:
             "sound": True,
             "wrong": [],
         }
+
+
+def test_what_is_made_of_a_model_is_sound_until_it_is_altered(
+    run: Run, model: Path, corpus: Path, tmp_path: Path
+) -> None:
+    tags = "\n\n".join("\n".join(f"{word}\tT{len(word)}" for word in line.split()) for line in make_lines(30))
+    (tmp_path / "tags.tsv").write_text(tags + "\n")
+    (tmp_path / "lines.txt").write_text("\n".join(make_lines(50)) + "\n")
+    run("pack", model, "-o", tmp_path / "packed", "--quiet")
+    run("index", model, tmp_path / "lines.txt", "-o", tmp_path / "index", "--quiet")
+    small = ("--hidden", 4, "--rounds", 1, "--bundle", "--quiet")
+    run("tagger", "train", model, "--train", tmp_path / "tags.tsv", "-o", tmp_path / "tagger", *small)
+    for name in ("packed", "index", "tagger"):
+        assert run("info", tmp_path / name, "--verify").stdout == f"{tmp_path / name} is sound.\n"
+    wide = altered(tmp_path / "tagger", tmp_path / "t", "tagger.safetensors", vectors=lambda W: np.vstack([W, W]))
+    assert "was trained on vectors of" in run("info", wide, "--verify", code=1).stdout
+    skew = altered(tmp_path / "tagger", tmp_path / "u", "model/model.safetensors", Q=skewed)
+    assert "was altered" in run("info", skew, "--verify", code=1).stdout
+    seal(skew / "model")
+    assert "checksum differs" in run("info", skew, "--verify", code=1).stdout
 
 
 def skewed(array: Any) -> Any:

@@ -11,7 +11,7 @@ import pytest
 
 from model.worlds import counts_of, fit, markov_sentence, random_model
 from oracles.synthetic import KINDS
-from storage.sealing import seal
+from storage.sealing import edit_config, seal
 from textlds.corpus.settings import TextSettings
 from textlds.errors import FormatError, OutputExistsError, TextLDSError
 from textlds.learn.history import History
@@ -221,18 +221,15 @@ def test_a_configuration_that_does_not_fit(saved, config, message):
 
 @pytest.mark.parametrize("name", ["noise", "state_size", "text"])
 def test_a_configuration_that_lacks_something(saved, name):
-    config = json.loads((saved / CONFIG).read_text())
-    del config[name]
-    write_json(saved / CONFIG, config)
+    edit_config(saved, **{name: None})
     with pytest.raises(FormatError, match="not that of a model"):
         TextLDS.load(saved)
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_configuration_that_does_not_list_a_file(saved, name):
-    config = json.loads((saved / CONFIG).read_text())
-    del config["files"][name]
-    write_json(saved / CONFIG, config)
+    listed = json.loads((saved / CONFIG).read_text())["files"]
+    edit_config(saved, files={file: facts for file, facts in listed.items() if file != name})
     with pytest.raises(FormatError, match=f"does not list {name}"):
         TextLDS.load(saved)
 

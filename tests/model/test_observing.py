@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 import scipy.linalg as sl
 
 import textlds
 from model.worlds import CLASSES, counts_of, fit, grammar_text, markov_sentence
+from storage.sealing import edit_config
 from textlds.errors import ArgumentError, CountsError, FormatError
 from textlds.learn.settings import FitSettings, auto_state_size
 from textlds.lexicon.unknown import spelt
 from textlds.model.textlds import TextLDS
 from textlds.storage.arrays import read_arrays
-from textlds.storage.folders import write_json
 
 TEXT = ["the", "old", "teacher", "sees", "zzz", "here", "."]
 
@@ -117,8 +115,7 @@ def test_files_are_exact_and_hold_one_table(model, tmp_path):
 def test_a_folder_that_contradicts_itself(model, tmp_path):
     for wrong, message in (("words", "instead of"), ("letters", "observations='letters' is not one of")):
         model.save(tmp_path / "model", force=True)
-        file = tmp_path / "model" / "config.json"
-        write_json(file, {**json.loads(file.read_text()), "observations": wrong})
+        edit_config(tmp_path / "model", observations=wrong)
         with pytest.raises(FormatError, match=message):
             textlds.load(tmp_path / "model")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import errno
+import functools
 import io
 import os
 from collections.abc import Callable, Iterator
@@ -18,8 +19,8 @@ from counts.texts import make_text
 from model.worlds import random_model
 from textlds.corpus.settings import CountSettings
 from textlds.learn.settings import FitSettings
-
-CALLS = ("replace", "rename", "fsync", "mkdir", "open", "chmod", "write")
+from textlds.tagging.tagger import Tagger
+from textlds.tagging.training import TaggerSettings
 
 
 class Faults:
@@ -28,13 +29,34 @@ class Faults:
     def __init__(self, failing: int | None, folder: Path) -> None:
         self.calls, self.failing, self._folder = 0, failing, str(folder)
 
-    def step(self, *paths: Any) -> None:
+    def step(self) -> None:
         self.calls += 1
         if self.calls == self.failing:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def ours(self, path: Any) -> bool:
         return isinstance(path, int) or str(path).startswith(self._folder)
+
+
+class File:
+    """A file whose writes are counted, and may fail."""
+
+    def __init__(self, file: Any, state: Faults) -> None:
+        self._file, self._state = file, state
+
+    def write(self, data: Any) -> int:
+        self._state.step()
+        return int(self._file.write(data))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def __enter__(self) -> File:
+        self._file.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._file.__exit__(*error)
 
 
 @contextlib.contextmanager
@@ -48,9 +70,13 @@ def faults(failing: int | None, folder: Path) -> Iterator[Faults]:
         saved.append((owner, name, original))
 
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            if concerns(*args, **kwargs):
-                state.step(*args)
-            return original(*args, **kwargs)
+            if not concerns(*args, **kwargs):
+                return original(*args, **kwargs)
+            state.step()
+            if name == "fsync":  # the disk itself is not on trial
+                return None
+            made = original(*args, **kwargs)
+            return File(made, state) if name == "open" and owner is not os else made
 
         setattr(owner, name, wrapped)
 
@@ -70,8 +96,21 @@ def faults(failing: int | None, folder: Path) -> Iterator[Faults]:
             setattr(owner, name, original)
 
 
+def place_for(folder: Path) -> Path:
+    """Make a folder with texts in it."""
+    folder.mkdir()
+    (folder / "text.txt").write_text(make_text(0, 300))
+    (folder / "short.txt").write_text("aaa aab\naab\n")
+    return folder
+
+
 def outputs(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
+
+
+@functools.cache
+def few_counts() -> textlds.LagCounts:
+    return textlds.count(texts=[make_text(0, 300)], vocab_size=30, max_lag=3, threads=1)
 
 
 def save_model(folder: Path) -> None:
@@ -79,22 +118,41 @@ def save_model(folder: Path) -> None:
 
 
 def save_counts(folder: Path) -> None:
-    textlds.count(texts=[make_text(0, 300)], vocab_size=30, max_lag=2, threads=1).save(folder / "out", force=True)
+    few_counts().save(folder / "out", force=True)
+
+
+def save_tagger(folder: Path) -> None:
+    few_tags().save(folder / "out", force=True)
+
+
+@functools.cache
+def few_tags() -> Tagger:
+    return Tagger.train(random_model(1), [(["a", "b"], ["A", "B"])] * 20, settings=TaggerSettings(hidden=2, rounds=1))
 
 
 def count(folder: Path) -> None:
     settings = CountSettings(vocab_size=30, max_lag=2)
-    (folder / "text.txt").exists() or (folder / "text.txt").write_text(make_text(0, 300))
     textlds.count(folder / "text.txt", counting=settings, threads=1, output=folder / "out", resume=True)
 
 
 def fit(folder: Path) -> None:
-    counts = textlds.count(texts=[make_text(0, 300)], vocab_size=30, max_lag=3, threads=1)
     settings = FitSettings(state_size=2, iterations=2, ssid_horizon=2, em_horizon=2)
-    textlds.fit(counts, settings=settings, threads=1, output=folder / "out", resume=True)
+    textlds.fit(few_counts(), settings=settings, threads=1, output=folder / "out", resume=True)
 
 
-WRITERS: dict[str, Callable[[Path], None]] = {"model": save_model, "counts": save_counts, "count": count, "fit": fit}
+def index(folder: Path) -> None:
+    pytest.importorskip("faiss")
+    from textlds.search import OccurrenceIndex
+
+    OccurrenceIndex.build(
+        random_model(1), folder / "short.txt", folder / "out", recipe="paper", resume=True, force=True, threads=1
+    )
+
+
+WRITERS: dict[str, Callable[[Path], None]] = {
+    "model": save_model, "counts": save_counts, "tagger": save_tagger, "count": count, "fit": fit, "index": index,
+}  # fmt: skip
+REPLACING = ("model", "counts", "tagger")  # an output of an earlier day
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -108,24 +166,23 @@ def test_whichever_write_fails_the_output_is_whole_or_not_there_and_a_second_try
     name: str, tmp_path: Path
 ) -> None:
     write = WRITERS[name]
-    right = tmp_path / "right"
-    right.mkdir()
+    right = place_for(tmp_path / "right")
     with faults(None, right) as counted:
         write(right)
     expected = content(right / "out")
     assert counted.calls > 5
     for failing in range(1, counted.calls + 1):
-        place = tmp_path / str(failing)
-        place.mkdir()
-        if name in ("model", "counts"):  # an output of an earlier day, to be replaced
-            random_model(0).save(place / "out") if name == "model" else save_counts(place)
+        place = place_for(tmp_path / str(failing))
+        if name in REPLACING:
+            random_model(0).save(place / "out")
             before = content(place / "out")
         with faults(failing, place), contextlib.suppress(OSError):
             write(place)
-        if name in ("model", "counts"):
+        if name in REPLACING:
             assert content(place / "out") in (before, expected), failing
         elif (place / "out").exists():
             assert content(place / "out") == expected, failing
-        write(place)
+        with faults(None, place):
+            write(place)
         assert content(place / "out") == expected, failing
-        assert set(outputs(place)) <= {"out", "text.txt"}, failing
+        assert set(outputs(place)) <= {"out", "text.txt", "short.txt"}, failing

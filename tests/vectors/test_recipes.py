@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from model.worlds import random_model, with_meaning
+from storage.sealing import edit_config
 from textlds.errors import ArgumentError, FormatError
 from textlds.model.textlds import TextLDS
 from textlds.vectors.recipes import METHODS, PARTS, RECIPES, WEIGHTINGS, Recipe, check_recipe, resolve_recipe
@@ -132,12 +133,10 @@ def test_only_own_recipes_are_written(tmp_path):
     random_model(0).save(tmp_path / "plain")
     assert "recipes" not in json.loads((tmp_path / "plain" / "config.json").read_text())
     random_model(0).with_recipes(mine="word").save(tmp_path / "own")
-    path = tmp_path / "own" / "config.json"
-    config = json.loads(path.read_text())
-    assert config["recipes"] == {"mine": "word, equal, smooth"}
+    assert json.loads((tmp_path / "own" / "config.json").read_text())["recipes"] == {"mine": "word, equal, smooth"}
     for recipes in ({"mine": "sideways"}, ["mine"], {"mine": 3}):
-        path.write_text(json.dumps({**config, "recipes": recipes}))
-        with pytest.raises(FormatError, match=r"config\.json"):
+        edit_config(tmp_path / "own", recipes=recipes)
+        with pytest.raises(FormatError, match=r"config\.json is not that of a model"):
             TextLDS.load(tmp_path / "own")
 
 

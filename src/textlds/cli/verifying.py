@@ -10,7 +10,7 @@ from textlds.errors import TextLDSError
 
 
 def what_is_wrong(path: Path) -> list[str]:
-    """Return what is wrong with a folder of counts, a model, an index or unfinished work; nothing if it is sound."""
+    """Return what is wrong with a folder that textlds wrote, finished or not; nothing if it is sound."""
     from textlds.storage.folders import read_config
 
     try:
@@ -51,8 +51,8 @@ def _model(path: Path, config: dict[str, Any]) -> Iterator[str]:
     from textlds.model.textlds import TextLDS
     from textlds.storage.arrays import read_arrays
 
-    model = TextLDS.load(path)
-    if not is_packed(path):
+    model, packed = TextLDS.load(path), is_packed(path)
+    if not packed:
         arrays = read_arrays(path / ARRAYS)
         for name in ("Q", "filt_filt", "smooth_smooth", "noise.M"):
             if name in arrays:
@@ -61,7 +61,7 @@ def _model(path: Path, config: dict[str, Any]) -> Iterator[str]:
                     yield f"{name} is not symmetric: two entries that should be equal differ by {skew:.3g}."
         check_stationary(arrays["A"])
     words = list(model.vocabulary.words[:100])
-    for recipe in ("paper", "features") if model.observations == "words" else ("features",):
+    for recipe in ("paper", "features") if model.observations == "words" and not packed else ("features",):
         for text in model.embed([words], recipe=recipe):  # raises where the noise or the gains make no sense
             lengths = np.linalg.norm(text.vectors.reshape(-1, model.state_size), axis=1)
             if not np.all((np.abs(lengths - 1) < 1e-3) | (lengths == 0)):
@@ -77,6 +77,17 @@ def _index(path: Path, config: dict[str, Any]) -> Iterator[str]:
     yield from _model(path / MODEL, {})
 
 
+def _tagger(path: Path, config: dict[str, Any]) -> Iterator[str]:
+    """Loading checks shapes; tagging, that the model is the one that it was trained with and scores are finite."""
+    from textlds.tagging.files import BUNDLED
+    from textlds.tagging.tagger import Tagger
+
+    tagger = Tagger.load(path)
+    list(tagger.tag([sorted(tagger.known)[:100]]))
+    if (path / BUNDLED).is_dir():
+        yield from _model(path / BUNDLED, {})
+
+
 def _work(path: Path) -> Iterator[str]:
     from textlds.storage.work import read_work
 
@@ -88,4 +99,5 @@ _CHECKS: dict[str, Callable[[Path, dict[str, Any]], Iterator[str]]] = {
     "counts": _counts,
     "model": _model,
     "index": _index,
+    "tagger": _tagger,
 }

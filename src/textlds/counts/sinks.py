@@ -86,7 +86,11 @@ class StreamedArray:
     def _begin(self, dtype: type[Any]) -> None:
         self._dtype, self._size = np.dtype(dtype), 0
         self._file: IO[bytes] = self._path.open("wb", buffering=0)
-        self._file.write(bytes(_HEADER))
+        try:
+            self._file.write(bytes(_HEADER))
+        except OSError:  # a full disk: nobody else knows this file yet
+            self._file.close()
+            raise
 
     def append(self, values: NDArray[Any]) -> None:
         """Write more values, converting them to the file's type."""
