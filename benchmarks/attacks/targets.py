@@ -27,8 +27,8 @@ from textlds.learn.settings import FitSettings
 from textlds.model.packed import PackedModel
 from textlds.model.training import fit_to_folder, train_to_folder
 from textlds.search import OccurrenceIndex
+from textlds.tagging.settings import TaggerSettings
 from textlds.tagging.tagger import Tagger
-from textlds.tagging.training import TaggerSettings
 
 TEXT = "\n".join(f"the w{i % 7} of w{i * i % 13} is Number{i % 3} a w{i % 5} ." for i in range(400))
 TEXTS = ["the w1 of w4 is", ["w3", "unheard", "a"], ""]

@@ -19,8 +19,8 @@ from counts.texts import make_text
 from model.worlds import random_model
 from textlds.corpus.settings import CountSettings
 from textlds.learn.settings import FitSettings
+from textlds.tagging.settings import TaggerSettings
 from textlds.tagging.tagger import Tagger
-from textlds.tagging.training import TaggerSettings
 
 
 class Faults:
