@@ -330,7 +330,7 @@ def test_damaged_parts_are_made_again(corpus, tmp_path, small, damage):
         elif data:
             path.write_bytes(damage(data))
         if victim.name == MANIFEST and damage is not None:
-            with pytest.raises(FormatError, match=r"manifest\.json is damaged .* Start anew with --force"):
+            with pytest.raises(FormatError, match=r"manifest\.json is damaged .* Start again with --force"):
                 count_to_folder(corpus, output, resume=True, **OPTIONS)
             count_to_folder(corpus, output, force=True, **OPTIONS)
         else:

@@ -180,7 +180,7 @@ class FitRun(Generic[Model]):
             phases = self._phases(polishing=saved is not None and saved.phase > 0)
         sizes = [phase.moments.size for phase in phases]
         if saved is not None and sizes[saved.phase :][:1] != [len(saved.params.C)]:
-            raise FormatError("the last step of this unfinished fit is of other counts. Start anew with --force.")
+            raise FormatError("the last step of this unfinished fit is of other counts. Start again with --force.")
         fresh = FIRST_RELAXATION if self._settings.acceleration == "overrelaxed" else 1.0
         first, done, relaxation = (saved.phase, saved.done, saved.relaxation) if saved else (0, 0, fresh)
         params = saved.params if saved else self._start(phases[0].moments)
