@@ -1,16 +1,17 @@
 """Meaning: how well vectors of words agree with people, in context and for new words, and what they cost.
 
-    python -m benchmarks.meaning TEXT --model MODEL --similarity FOLDER [--counts COUNTS] [--peers ...]
+    python -m benchmarks.meaning TEXT --model MODEL --similarity FOLDER [--counts COUNTS ...] [--peers ...]
                                  [--held-out FILE] [--sections ...] [--work FOLDER] [--results FOLDER]
 
 similarity  Spearman's correlation with people's judgements, for the model and for peers that learn from the same text.
-            Choices were made on one half of each set (by a hash of the pair); the other half is reported
+            Choices were made on one half of each set (by a hash of the pair); the other half is reported, and the whole
+            set beside it. A run for each amount of text stands in the results
 context     SCWS, the other half: with and without the context, and how often a bootstrap over pairs reverses the order
 analogies   Google's: king - man + woman, over the 50,000 most frequent words
 ambiguous   neighbours of ambiguous words in two contexts each, for anyone to judge
 new words   known words of HELD-OUT hidden from the regressions: cosine of what spelling and contexts predict with the
-            vector from all the text
-cost        processor time and peak memory of meaning and of the sketch, from COUNTS
+            vector from all the text, which the first of COUNTS are of
+cost        processor time and peak memory of meaning and of the sketch, from each of COUNTS
 
 `benchmarks/requirements.txt` lists the peers.
 """
@@ -21,9 +22,8 @@ import argparse
 import hashlib
 import json
 import os
-import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,21 +33,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 import textlds
-from benchmarks.meaning_peers import SETTINGS, peer_table
+from benchmarks.meaning_lexicon import cost, new_words
+from benchmarks.meaning_peers import SETTINGS, Contender, peer
 from benchmarks.meaning_report import page
-from textlds.evaluation.data import read_pairs, read_scws
+from textlds.counts.lagcounts import LagCounts
+from textlds.evaluation.data import Pair, read_pairs, read_scws
 from textlds.evaluation.measures import spearman
-from textlds.lexicon.meaning import make_meaning, passage_mean, word_weights
-from textlds.lexicon.spelling import fit_spelling
-from textlds.lexicon.unknown import spelt
+from textlds.lexicon.meaning import CORE as _FREQUENT
 from textlds.linalg.sphere import on_sphere
 
 Table = NDArray[np.float32]
 SECTIONS = ("similarity", "context", "analogies", "ambiguous", "new words", "cost")
 SETS = {"SimLex-999": "*SIMLEX*", "WS-353": "*WS-353-ALL*", "MEN": "*MEN*", "RW": "*RW*", "SimVerb": "*SimVerb*"}
 CONTEXTS = Path(__file__).with_name("ambiguous.tsv")
-_FREQUENT = 50_000  # words: those that the vectors of meaning are factorised over
-_BANDS = ((20, 100), (100, 1000), (1000, 10_000), (10_000, 1_000_000))
 
 
 def main() -> None:
@@ -55,7 +53,7 @@ def main() -> None:
     parser.add_argument("text", type=Path)
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--similarity", type=Path, required=True)
-    parser.add_argument("--counts", type=Path)
+    parser.add_argument("--counts", type=Path, nargs="+", default=[])
     parser.add_argument("--held-out", type=Path)
     parser.add_argument("--peers", nargs="*", default=list(SETTINGS), choices=list(SETTINGS))
     parser.add_argument("--epochs", type=int, default=5)
@@ -70,21 +68,22 @@ def main() -> None:
     model = textlds.load(arguments.model)
     path = arguments.results / "meaning.json" if arguments.results else None
     results: dict[str, Any] = json.loads(path.read_text()) if path and path.exists() else {}
-    tokens = model.history.settings.get("tokens")
-    results["model"] = {"state_size": model.state_size, "tokens": tokens, "words": len(model.words)}
-    tables = _tables(arguments, model)
+    contenders = _contenders(arguments, model)
+    amount = f"{model.history.settings.get('tokens', 0) / 1e6:.0f}M tokens"
     run: dict[str, Callable[[], Any]] = {
-        "similarity": lambda: {name: similarity(arguments, model, table) for name, table in tables.items()},
+        "similarity": lambda: {name: similarity(arguments, model, one) for name, one in contenders.items()},
         "context": lambda: context(arguments, model),
-        "analogies": lambda: {name: analogies(arguments, model, table) for name, table in tables.items()},
+        "analogies": lambda: {name: analogies(arguments, model, one.table) for name, one in contenders.items()},
         "ambiguous": lambda: ambiguous(model),
-        "new words": lambda: new_words(arguments, model) if arguments.held_out and arguments.counts else None,
-        "cost": lambda: cost(arguments) if arguments.counts else None,
+        "new words": lambda: _new_words(arguments, model),
+        "cost": lambda: _costs(arguments),
     }
     for section in arguments.sections:
         found = run[section]()
-        if found is not None:
-            results[section] = found
+        if found:
+            of_words = section in ("similarity", "analogies")
+            into = results.setdefault("words", {}).setdefault(amount, {}) if of_words else results
+            into[section] = found
             print(section, json.dumps(found, indent=1)[:3000], flush=True)
         if path:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,17 +91,42 @@ def main() -> None:
             path.with_suffix(".md").write_text(page(results), encoding="utf-8")
 
 
-def _tables(arguments: argparse.Namespace, model: textlds.TextLDS) -> dict[str, Table]:
-    """Return the vectors that are compared, a row per known word."""
-    found = {"meaning": model.words.vectors, "use": model.words.use.vectors}
-    if {"similarity", "analogies"} & set(arguments.sections):
-        for name in arguments.peers:
-            table = peer_table(
-                name, arguments.text, model.vocabulary, arguments.work,
-                size=model.state_size, epochs=arguments.epochs, threads=arguments.threads,
-            )  # fmt: skip
-            found[name] = table[: len(model.words)]
+def _new_words(arguments: argparse.Namespace, model: textlds.TextLDS) -> list[dict[str, Any]] | None:
+    if not (arguments.held_out and arguments.counts):
+        return None
+    return new_words(model, arguments.counts[0], arguments.held_out, arguments.threads)
+
+
+def _costs(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {f"{LagCounts.load(path).tokens / 1e6:.0f}M tokens": cost(path) for path in arguments.counts}
+
+
+def _contenders(arguments: argparse.Namespace, model: textlds.TextLDS) -> dict[str, Contender]:
+    """Return the vectors that are compared."""
+    if not {"similarity", "analogies"} & set(arguments.sections):
+        return {}
+    unknown = _unknown(arguments, model)
+    space = model.spaces.space("float32", "equal").meaning
+    found = {
+        "meaning": Contender(model.words.vectors, space.spelt(unknown)),
+        "use": Contender(model.words.use.vectors),
+    }
+    for name in arguments.peers:
+        found[name] = peer(
+            name, arguments.text, model.vocabulary, arguments.work, unknown=unknown,
+            size=model.state_size, epochs=arguments.epochs, threads=arguments.threads,
+        )  # fmt: skip
     return found
+
+
+def _pairs(arguments: argparse.Namespace) -> dict[str, list[Pair]]:
+    return {name: read_pairs(next(arguments.similarity.glob(pattern))) for name, pattern in SETS.items()}
+
+
+def _unknown(arguments: argparse.Namespace, model: textlds.TextLDS) -> list[str]:
+    """Return the words of the sets that the model does not know."""
+    every = {word for pairs in _pairs(arguments).values() for pair in pairs for word in (pair.first, pair.second)}
+    return sorted(word for word in every if word not in model.words)
 
 
 def chosen_on(*words: str) -> bool:
@@ -110,25 +134,36 @@ def chosen_on(*words: str) -> bool:
     return hashlib.sha256(" ".join(words).encode()).digest()[0] % 2 == 0
 
 
-def similarity(arguments: argparse.Namespace, model: textlds.TextLDS, table: Table) -> dict[str, Any]:
-    """Return the correlations on the half that nothing was chosen on, and how many of its pairs were found."""
+def similarity(arguments: argparse.Namespace, model: textlds.TextLDS, vectors: Contender) -> dict[str, Any]:
+    """Return the correlations on the half that nothing was chosen on and on whole sets, and how many were found."""
+    known = len(model.words)
+    unknown = {word: known + i for i, word in enumerate(_unknown(arguments, model))}
+    table = vectors.table[:known]
+    if vectors.unknown is not None:
+        table = np.vstack([table, vectors.unknown])
     found: dict[str, Any] = {}
-    for name, pattern in SETS.items():
-        (file,) = arguments.similarity.glob(pattern)
-        pairs = [pair for pair in read_pairs(file) if not chosen_on(pair.first, pair.second)]
-        known = [pair for pair in pairs if pair.first in model.words and pair.second in model.words]
-        rows = np.array([[model.words.row(pair.first), model.words.row(pair.second)] for pair in known])
-        cosines = np.einsum("ij,ij->i", table[rows[:, 0]], table[rows[:, 1]])
-        scores = np.array([pair.score for pair in known])
-        frequent = (rows < _FREQUENT).all(axis=1)
+    for name, pairs in _pairs(arguments).items():
+        words = [(pair.first, pair.second) for pair in pairs]
+        rows = np.array([[unknown.get(w, -1) if w in unknown else model.words.row(w) for w in two] for two in words])
+        held_out = np.array([not chosen_on(*two) for two in words])
+        scores = np.array([pair.score for pair in pairs])
+
+        def rho(some: NDArray[np.bool_], rows: Any = rows, scores: Any = scores) -> float:
+            cosines = np.einsum("ij,ij->i", table[rows[some, 0]], table[rows[some, 1]])
+            return round(100 * spearman(scores[some], cosines).rho, 1)
+
+        both, frequent = (rows < known).all(axis=1), (rows < _FREQUENT).all(axis=1)
         found[name] = {
-            "rho": round(100 * spearman(scores, cosines).rho, 1),
-            "found": len(known),
-            "pairs": len(pairs),
-            "rho of frequent": round(100 * spearman(scores[frequent], cosines[frequent]).rho, 1),
-            "frequent": int(frequent.sum()),
+            "rho": rho(held_out & both),
+            "found": int((held_out & both).sum()),
+            "pairs": int(held_out.sum()),
+            "rho of frequent": rho(held_out & frequent),
+            "frequent": int((held_out & frequent).sum()),
+            "rho of the whole set": rho(both),
         }
-    return found
+        if vectors.unknown is not None:
+            found[name]["rho with unknown words"] = rho(held_out)
+    return {"sets": found, "seconds": vectors.seconds}
 
 
 def context(arguments: argparse.Namespace, model: textlds.TextLDS, rounds: int = 1000) -> dict[str, Any]:
@@ -186,122 +221,6 @@ def ambiguous(model: textlds.TextLDS) -> list[list[str]]:
         if word in model.words:
             rows.append([word, text, ", ".join(name for name, _ in model.similar(word, context=text, n=6))])
     return rows
-
-
-def new_words(arguments: argparse.Namespace, model: textlds.TextLDS, hidden: int = 1000) -> list[dict[str, Any]]:
-    """Hide known words of each frequency band from both regressions, and predict them from a few contexts."""
-    meaning = model.lexicon.meaning if model.lexicon else None
-    if meaning is None:
-        raise SystemExit("the model has no meaning.")
-    counts, rng = model.words.counts, np.random.default_rng(0)
-    lines = [line for line in arguments.held_out.read_text(encoding="utf-8").split("\n") if len(line) > 50]
-    texts = model.encoder.encode_many(lines)
-    places: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for number, text in enumerate(texts):
-        for at, row in enumerate(text.ids.tolist()):
-            places[row].append((number, at))
-    bands = []
-    for low, high in _BANDS:
-        rows = [r for r in places if r < len(counts) and low <= counts[r] < high and len(places[r]) >= 4]
-        bands.append([rows[i] for i in rng.permutation(len(rows))[:hidden]])
-    seen = counts.copy()
-    seen[[row for band in bands for row in band]] = 0
-    spelling = fit_spelling(list(model.words), seen, meaning.vectors, threads=arguments.threads)
-    contexts = _contexts_without(arguments, model, seen)
-    found = []
-    for (low, high), band in zip(_BANDS, bands, strict=True):
-        truth = meaning.vectors[band]
-        spelled = spelt([model.vocabulary.words[row] for row in band], spelling, model.vocabulary)
-        row: dict[str, Any] = {"from": low, "to": high, "words": len(band), "spelling": _mean_cosine(spelled, truth)}
-        for n in (1, 4):
-            vectors = np.array([_average(model, texts, places[word], n, rng) for word in band]) @ contexts
-            mixed = n / (n + 4) * on_sphere(vectors) + 4 / (n + 4) * spelled
-            row[f"{n} contexts"] = _mean_cosine(vectors, truth)
-            row[f"both, {n} contexts"] = _mean_cosine(mixed, truth)
-        found.append(row)
-    return found
-
-
-def _mean_cosine(vectors: Table, truth: Table) -> float:
-    return round(float(np.einsum("ij,ij->i", on_sphere(vectors), truth).mean()), 3) if len(truth) else 0.0
-
-
-def _average(
-    model: textlds.TextLDS, texts: Sequence[Any], places: Sequence[tuple[int, int]], n: int, rng: Any
-) -> Table:
-    space = model.spaces.space("float32", "equal").meaning
-    sums = []
-    for i in rng.choice(len(places), n, replace=False):
-        number, at = places[i]
-        first = max(at - 80, 0)
-        ids = texts[number].ids[first : at + 81]
-        sums.append(space.sums(ids, [], np.zeros(1, np.int64), ahead=True, threads=1)[at - first])
-    average: Table = on_sphere(np.array(sums)).mean(axis=0)
-    return average
-
-
-def _contexts_without(arguments: argparse.Namespace, model: textlds.TextLDS, seen: NDArray[Any]) -> Table:
-    """Return the map from contexts without the hidden words, from the counts."""
-    from textlds.counts.lagcounts import LagCounts
-    from textlds.lexicon.cooccurrences import cooccurrences
-    from textlds.lexicon.meaning import window_shape
-
-    counts = LagCounts.load(arguments.counts)
-    vectors, core = model.words.vectors, min(50_000, len(model.words))
-    M = cooccurrences(
-        counts.lags, window_shape(len(counts.lags)), rows=(0, core), columns=core, threads=arguments.threads
-    )
-    f = model.frequencies
-    summands = vectors * word_weights(f)[: len(vectors), None] - passage_mean(vectors, f[: len(vectors)])
-    sums = M.marginals()[0]
-    averages = M.matmat(np.ascontiguousarray(summands[:core])) / np.maximum(sums, 1e-9)[:, None].astype(np.float32)
-    weighted = averages * (seen[:core] / (seen[:core] + 100)).astype(np.float32)[:, None]
-    left, right = weighted.T @ averages, weighted.T @ vectors[:core]
-    left += 0.01 * np.trace(left) / len(left) * np.eye(len(left), dtype=np.float32)
-    solved: Table = np.linalg.solve(left, right).astype(np.float32)
-    return solved
-
-
-def cost(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Measure the meaning of the counts, in a process of its own each, and the sketch beside it."""
-    import multiprocessing
-
-    found = {}
-    for name, work in (("meaning", _meaning_cost), ("sketch", _sketch_cost)):
-        with multiprocessing.get_context("spawn").Pool(1) as pool:
-            found[name] = pool.apply(work, (str(arguments.counts),))
-    return found
-
-
-def _measured(path: str, work: Callable[[Any], Any]) -> dict[str, Any]:
-    import resource
-
-    from textlds.counts.lagcounts import LagCounts
-
-    counts = LagCounts.load(path)
-    began = time.process_time()
-    work(counts)
-    seconds = time.process_time() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"tokens": int(counts.tokens), "processor seconds": round(seconds, 1), "peak bytes": peak}
-
-
-def _meaning_cost(path: str) -> dict[str, Any]:
-    def work(counts: Any) -> None:
-        make_meaning(counts.lags, counts.unigrams, counts.vocabulary, 200, rng=np.random.default_rng(0), threads=1)
-
-    return _measured(path, work)
-
-
-def _sketch_cost(path: str) -> dict[str, Any]:
-    from textlds.learn.moments import word_moments
-    from textlds.learn.sketch import sketch
-
-    def work(counts: Any) -> None:
-        moments = word_moments(counts.unigrams, counts.lags, threads=1)
-        sketch(moments, 900, rng=np.random.default_rng(0), threads=1)
-
-    return _measured(path, work)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from textlds.corpus.encoding import Encoder
 from textlds.corpus.reading.opening import open_sources
 from textlds.corpus.reading.texts import read_texts
 from textlds.corpus.vocabulary import Vocabulary
+from textlds.linalg.sphere import on_sphere
 
 Table = NDArray[np.float32]
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -26,30 +30,64 @@ _LINES = 2000  # encoded at a time
 _LONGEST = 10_000  # tokens of a line that gensim reads
 
 
-def peer_table(
-    name: str, text: Path, vocabulary: Vocabulary, work: Path, *, size: int, epochs: int, threads: int
-) -> Table:
-    """Return a vector of length one for every row, (V, size); trained unless the working folder has it."""
-    path = work / f"{name.replace(', ', '-').replace(' ', '-')}-{size}-{epochs}.npy"
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """Vectors of words, all of length one.
+
+    Attributes:
+        table: Of the known words, (V, size).
+        unknown: Of words beyond the vocabulary, (n, size), in the order they were asked for; None without any.
+        seconds: Processor time of learning them; None if it was not measured.
+    """
+
+    table: Table
+    unknown: Table | None = None
+    seconds: float | None = None
+
+
+def peer(
+    name: str,
+    text: Path,
+    vocabulary: Vocabulary,
+    work: Path,
+    *,
+    unknown: Sequence[str],
+    size: int,
+    epochs: int,
+    threads: int,
+) -> Contender:
+    """Return the vectors of a peer; it is trained, with gensim's defaults, unless the working folder has it."""
+    path = work / f"{name.replace(', ', '-').replace(' ', '-')}-{size}-{epochs}.npz"
     if not path.exists():
-        np.save(path, _train(SETTINGS[name], _encoded(text, vocabulary, work), vocabulary, size, epochs, threads))
-    table: Table = np.load(path)
-    return table
+        file = _encoded(text, vocabulary, work)
+        made = _train(SETTINGS[name], file, vocabulary, unknown, size, epochs, threads)
+        np.savez(path, **{key: array for key, array in vars(made).items() if array is not None})
+    stored = np.load(path)
+    return Contender(stored["table"], stored.get("unknown"), round(float(stored["seconds"]), 1))
 
 
-def _train(settings: dict[str, Any], file: Path, vocabulary: Vocabulary, size: int, epochs: int, threads: int) -> Table:
+def _train(
+    settings: dict[str, Any],
+    file: Path,
+    vocabulary: Vocabulary,
+    unknown: Sequence[str],
+    size: int,
+    epochs: int,
+    threads: int,
+) -> Contender:
     from gensim.models import FastText, Word2Vec
 
     make = FastText if settings.get("fasttext") else Word2Vec
-    model = make(
+    began = time.process_time()
+    vectors = make(
         corpus_file=str(file), vector_size=size, window=settings["window"], sg=settings["sg"], epochs=epochs,
-        negative=10, min_count=1, workers=threads, seed=1,
-    )  # fmt: skip
-    table = np.zeros((len(vocabulary), size), np.float32)
-    for row, word in enumerate(vocabulary.words):
-        if word in model.wv.key_to_index:
-            table[row] = model.wv[word] / max(float(np.linalg.norm(model.wv[word])), 1e-30)
-    return table
+        min_count=1, workers=threads, seed=1,
+    ).wv  # fmt: skip
+    seconds = time.process_time() - began
+    known = [word if word in vectors.key_to_index else None for word in vocabulary.words]
+    table = np.array([np.zeros(size) if word is None else vectors[word] for word in known], np.float32)
+    spelled = on_sphere(np.array([vectors[word] for word in unknown], np.float32)) if make is FastText else None
+    return Contender(on_sphere(table), spelled, seconds)
 
 
 def _encoded(text: Path, vocabulary: Vocabulary, work: Path) -> Path:

@@ -7,61 +7,80 @@ from typing import Any
 
 def page(results: dict[str, Any]) -> str:
     """Return what was found as Markdown."""
-    model = results["model"]
-    tokens = f"{model['tokens'] / 1e6:.0f}M tokens, " if model.get("tokens") else ""
-    lines = ["# Meaning", ""]
-    lines += [f"Printed by `python -m benchmarks.meaning`, which says what each figure is. {tokens}{model['words']:,} "
-              f"words, {model['state_size']} dimensions.", ""]  # fmt: skip
-    if "similarity" in results:
-        names = list(next(iter(results["similarity"].values())))
-        rows = [
-            [kind, *(f"{found[name]['rho']:.1f}" for name in names)] for kind, found in results["similarity"].items()
-        ]
-        for kind, found in results["similarity"].items():
-            rows.append([f"{kind}, frequent words", *(f"{found[name]['rho of frequent']:.1f}" for name in names)])
-        found = next(iter(results["similarity"].values()))
-        rows.append(["pairs found", *(f"{found[name]['found']} of {found[name]['pairs']}" for name in names)])
-        rows.append(["of these frequent", *(str(found[name]["frequent"]) for name in names)])
-        lines += ["## Words alone", "", "Spearman's correlation with people, times 100, on the half of each set that "
-                  "nothing was chosen on.", "", *_table(["vectors", *names], rows)]  # fmt: skip
+    lines = [
+        "# Meaning",
+        "",
+        "Printed by `python -m benchmarks.meaning`, which says what each figure is. 200 dimensions.",
+        "",
+    ]
+    for amount, found in sorted(results.get("words", {}).items(), key=lambda item: -float(item[0].split("M")[0])):
+        lines += [f"## Words alone, {amount}", "", *_similarity(found["similarity"])]
+        if "analogies" in found:
+            lines += ["Google's analogies, per cent right:", "", *_analogies(found["analogies"])]
     if "context" in results:
         found = results["context"]
         rows = [[name, f"{rho:.1f}"] for name, rho in found["rho"].items()]
         share = found["bootstrap samples in which context is better"]
         lines += ["## Words in context", "", f"SCWS, {found['pairs']} pairs that nothing was chosen on. The word in "
                   f"context is better than the word alone in {share:.1%} of bootstrap samples.", "",
-                  *_table(["vectors", "SCWS"], rows)]  # fmt: skip
-    if "analogies" in results:
-        rows = [
-            [kind, *(f"{found[k]['right']:.1f} of {found[k]['questions']:,}" for k in found)]
-            for kind, found in results["analogies"].items()
-        ]
-        kinds = list(next(iter(results["analogies"].values())))
-        lines += ["## Analogies", "", "Per cent right.", "", *_table(["vectors", *kinds], rows)]
+                  *table(["vectors", "SCWS"], rows)]  # fmt: skip
     if "new words" in results:
-        keys = [key for key in results["new words"][0] if key not in ("from", "to", "words")]
-        rows = [
-            [f"{row['from']:,} to {row['to']:,}", row["words"], *(f"{row[key]:.2f}" for key in keys)]
-            for row in results["new words"]
-        ]
-        lines += ["## New words", "", "Mean cosine of the predicted vector with the one from all the text; these words "
-                  "were hidden from both regressions.", "", *_table(["occurrences", "words", *keys], rows)]  # fmt: skip
-    if "cost" in results:
+        keys = [key for row in results["new words"] for key in row if key not in ("from", "to", "words")]
+        keys = list(dict.fromkeys(keys))
         rows = [
             [
-                name,
-                f"{row['tokens'] / 1e6:.0f}M",
-                f"{row['processor seconds']:.0f} s",
-                f"{row['peak bytes'] / 1e9:.1f} GB",
+                f"{row['from']:,} to {row['to']:,}",
+                row["words"],
+                *(f"{row[key]:.2f}" if key in row else "" for key in keys),
             ]
-            for name, row in results["cost"].items()
+            for row in results["new words"]
         ]
-        lines += ["## Cost", "", *_table(["", "tokens", "processor time", "peak memory"], rows)]
+        text = (
+            "Mean cosine of the predicted vector with the one from all the text, from the spelling, from 1, 4 or 16 "
+            "contexts, and from both. These words were hidden from both regressions."
+        )
+        lines += ["## New words", "", text, "", *table(["occurrences", "words", *keys], rows)]
+    if "cost" in results:
+        rows = [
+            [amount, name, f"{row['processor seconds']:.0f} s", f"{row['peak bytes'] / 1e9:.1f} GB",
+             f"{row['bytes of the counts'] / 1e9:.1f} GB"]
+            for amount, found in results["cost"].items() for name, row in found.items()
+        ]  # fmt: skip
+        head = ["text", "", "processor time", "peak memory", "of which the counts"]
+        lines += ["## Cost", "", "100,000 words, one thread.", "", *table(head, rows)]
     if "ambiguous" in results:
-        lines += ["## Neighbours in context", "", *_table(["word", "context", "neighbours"], results["ambiguous"])]
+        lines += ["## Neighbours in context", "", *table(["word", "context", "neighbours"], results["ambiguous"])]
     return "\n".join(lines)
 
 
-def _table(head: list[Any], rows: list[list[Any]]) -> list[str]:
+def _similarity(found: dict[str, Any]) -> list[str]:
+    names = list(found["meaning"]["sets"])
+    rows = []
+    for key, told in (("rho", ""), ("rho of frequent", ", frequent words"), ("rho of the whole set", ", whole sets"),
+                      ("rho with unknown words", ", unknown words by their spelling")):  # fmt: skip
+        for kind, one in found.items():
+            if key in one["sets"][names[0]]:
+                seconds = f"{one['seconds']:,.0f} s" if one["seconds"] and key == "rho" else ""
+                rows.append([f"{kind}{told}", *(f"{one['sets'][name][key]:.1f}" for name in names), seconds])
+    sets = found["meaning"]["sets"]
+    rows.append(["pairs found", *(f"{sets[name]['found']} of {sets[name]['pairs']}" for name in names), ""])
+    rows.append(["of these frequent", *(str(sets[name]["frequent"]) for name in names), ""])
+    text = (
+        "Spearman's correlation with people, times 100, on the half of each set that nothing was chosen on, unless it "
+        "says whole sets. Frequent are the 50,000 most frequent words. The time is processor time of learning."
+    )
+    return [text, "", *table(["vectors", *names, "time"], rows)]
+
+
+def _analogies(found: dict[str, Any]) -> list[str]:
+    kinds = list(found["meaning"])
+    rows = [
+        [name, *(f"{one[k]['right']:.1f} of {one[k]['questions']:,}" for k in kinds)] for name, one in found.items()
+    ]
+    return table(["vectors", *kinds], rows)
+
+
+def table(head: list[Any], rows: list[list[Any]]) -> list[str]:
+    """Return a table as lines of Markdown."""
     made = [f"| {' | '.join(map(str, head))} |", "|---" * len(head) + "|"]
     return [*made, *(f"| {' | '.join(str(cell) for cell in row)} |" for row in rows), ""]

@@ -1,9 +1,10 @@
 """Search in context: which vector of a sense, which library, how fast.
 
-    python -m benchmarks.search TEXT --model MODEL [--treebank TRAIN --treebank-held-out DEV] [--scws FILE]
-                                [--occurrences 1000000] [--sections ...] [--results FOLDER]
+    python -m benchmarks.search TEXT --model MODEL [--treebank TRAIN --treebank-held-out DEV] [--other-text OTHER]
+                                [--scws FILE] [--occurrences 1000000] [--sections ...] [--results FOLDER]
 
-senses      which vectors tell senses apart: see benchmarks/senses.py. Choices were made on TRAIN; DEV is for the record
+senses      which vectors tell senses apart: see benchmarks/senses.py. TEXT is none that the model has learnt from.
+            Choices were made on TRAIN; DEV is for the record, and so is OTHER, text of another kind
 libraries   faiss, usearch and hnswlib on the vectors of occurrences of TEXT: processor time to build, size on disk,
             processor time of a question, recall of the ten nearest against comparing all, one thread
 commands    what `textlds index` and `textlds find` take from end to end on TEXT
@@ -46,6 +47,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--treebank", type=Path)
     parser.add_argument("--treebank-held-out", type=Path)
+    parser.add_argument("--other-text", type=Path)
     parser.add_argument("--scws", type=Path)
     parser.add_argument("--occurrences", type=int, default=1_000_000)
     parser.add_argument("--libraries", nargs="+", default=list(LIBRARIES), choices=list(LIBRARIES))
@@ -90,6 +92,8 @@ def senses(arguments: argparse.Namespace, model: textlds.TextLDS) -> dict[str, A
         # other pairs of nouns too
         treebank = read_tagged(arguments.treebank_held_out)
         found["held out"] = study(model, arguments.text, treebank, None, seed=1)
+        if arguments.other_text:
+            found["other text"] = study(model, arguments.other_text, treebank, None, seed=2)
     return found
 
 

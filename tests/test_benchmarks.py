@@ -72,6 +72,59 @@ def test_inference(run, text, tmp_path, monkeypatch):
     assert set(found["growth"]) == {"50", "100", "200", "400"}
 
 
+def test_meaning(run, text, tmp_path):
+    """Against correlations that are worked out here."""
+    from scipy.stats import spearmanr
+
+    import textlds
+
+    counts = textlds.count([text], vocab_size=60)
+    counts.save(tmp_path / "counts")
+    textlds.fit(counts, state_size=4, iterations=1).save(tmp_path / "model")
+    nouns = [word for word in counts.vocabulary.words if word.startswith("noun")]
+    rng = np.random.default_rng(0)
+    pairs = [(str(a), str(b), float(rng.random())) for a, b in (rng.choice(nouns, 2) for _ in range(60))]
+    lines = "".join(f"{a} {b} {score}\n" for a, b, score in [*pairs, ("nounxyz", nouns[0], 0.5)])
+    for name in ("SIMLEX", "WS-353-ALL", "MEN", "RW", "SimVerb"):
+        (tmp_path / f"EN-{name}.txt").write_text(lines)
+    (tmp_path / "questions-words.txt").write_text(f": kinds\n{' '.join(nouns[:4])}\n")
+    options = ("--model", tmp_path / "model", "--counts", tmp_path / "counts", "--similarity", tmp_path, "--peers")
+    sections = ("similarity", "analogies", "ambiguous", "new words", "cost")
+    found = run(
+        "meaning", text, *options, "--held-out", text, "--work", tmp_path / "work", "--sections", *sections
+    )  # fmt: skip
+    (words,) = found["words"].values()
+    of = textlds.load(tmp_path / "model").words
+    rho = 100 * spearmanr([score for *_, score in pairs], [of.similarity(a, b) for a, b, _ in pairs]).statistic
+    assert words["similarity"]["meaning"]["sets"]["MEN"]["rho of the whole set"] == pytest.approx(rho, abs=0.06)
+    assert sum(row["words"] for row in found["new words"]) > 20
+    assert all(row["processor seconds"] > 0 for costs in found["cost"].values() for row in costs.values())
+    assert "unknown words by their spelling" in (tmp_path / "meaning.md").read_text()
+
+
+def test_documents(run, text, tmp_path, monkeypatch):
+    import textlds
+
+    textlds.train(text, state_size=4, iterations=1, vocab_size=60).save(tmp_path / "model")
+    monkeypatch.setitem(sys.modules, "model2vec.distill", None)
+    lines = text.read_text(encoding="utf-8").splitlines()[:240]
+    for number, part in enumerate(("train", "dev", "test")):
+        rows = []
+        for i, line in enumerate(lines[number::3]):
+            genre, mark = ("email", "postage") if i % 2 else ("weblog", "entries")
+            rows.append(f"# sent_id = {genre}-{i}\n# text = {mark} {line}\n1\tx\n")
+        (tmp_path / f"en-{part}.conllu").write_text("\n".join(rows))
+    found = run("documents", tmp_path, "--model", tmp_path / "model", "--labels", 40, "--draws", 1)
+    assert found["sentences"] == {"train": 80, "dev": 80, "test": 80}
+    assert found["accuracy"]["TF-IDF, words and pairs"]["80"] > 80
+    assert set(found["accuracy"]) == {
+        "TF-IDF, words and pairs",
+        "pooled states",
+        "pooled meaning",
+        "TF-IDF and meaning",
+    }
+
+
 def test_records(run, text, tmp_path):
     found = run(
         "records", "--ptb", text, "--ptb-held-out", text, "--wikipedia", text,

@@ -39,7 +39,7 @@ WORD_KINDS: tuple[WordKind, ...] = get_args(WordKind)
 Vectors = NDArray[np.float32]
 
 _USUAL = 20  # occurrences below which a word's neighbours say little
-_SPELLED = 4  # occurrences in contexts that count as much as the spelling of a new word
+SPELLED = 4  # occurrences in contexts that count as much as the spelling of a new word
 
 
 class Words(Mapping[str, Vectors]):
@@ -205,7 +205,7 @@ class Words(Mapping[str, Vectors]):
         spelled = space.spelt([word])
         if not len(sums):
             raise ArgumentError(f"the contexts hold nothing but the word {word!r}; give texts with other words.")
-        weight = np.float32(_SPELLED / (_SPELLED + len(sums)))
+        weight = np.float32(SPELLED / (SPELLED + len(sums)))
         vector: Vectors = on_sphere((1 - weight) * space.inferred(sums)[None] + weight * spelled)[0]
         return vector
 
