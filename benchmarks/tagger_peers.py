@@ -284,12 +284,12 @@ def peers(model: TextLDS | Path, *, floret: Path | None, task: Task) -> dict[str
     """Return all taggers by name, each a function of train, dev, task and seed."""
     found: dict[str, Callable[..., Peer]] = {
         "textlds": lambda *args: Textlds(model, *args),
-        "textlds, words only": lambda *args: Textlds(model, *args, recipe=None),
-        "CRFsuite": CRF,
-        "NLTK perceptron": Perceptron,
-        "UDPipe 1": UDPipe,
         "spaCy blank": SpaCy,
         "transformer + our network": TransformerNetwork,
+        "textlds, words only": lambda *args: Textlds(model, *args, recipe=None),
+        "NLTK perceptron": Perceptron,
+        "CRFsuite": CRF,
+        "UDPipe 1": UDPipe,
     }
     if floret is not None:
         found["spaCy + floret"] = lambda *args: SpaCy(*args, vectors=floret)

@@ -157,6 +157,8 @@ def table(
             values.append(value["value"])
             if seed == 0:
                 row |= {**value, "minutes": minutes, "bytes": peer.size()}
+                if isinstance(peer, Textlds):
+                    row["dev"] = peer.tagger.report["dev"]
                 if name == OURS:
                     ours = predicted
                 elif ours is not None:
@@ -171,7 +173,7 @@ def table(
         details = f"known {row['known']:.2f} unknown {row['unknown']:.2f}" if task == "tags" else ""
         print(
             f"  {name:<26} {row['mean']:6.2f} ± {row['spread']:.2f}  {details}  {row['minutes']:5.1f} min  "
-            f"{row['bytes'] / 1e6:7.1f} MB {rate}  {row.get('against textlds', '')}",
+            f"{row['bytes'] / 1e6:7.1f} MB {rate}  {row.get('dev', row.get('against textlds', ''))}",
             flush=True,
         )  # fmt: skip
 
