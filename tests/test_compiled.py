@@ -40,7 +40,7 @@ def run(package: Path, program: list[str], **environment: str) -> subprocess.Com
     return subprocess.run(
         [sys.executable, *program],
         env={**kept, "PYTHONPATH": str(package), **environment},
-        capture_output=True, text=True, timeout=240, check=False,
+        capture_output=True, text=True, timeout=900, check=False,
     )  # fmt: skip
 
 

@@ -221,7 +221,7 @@ def run_command(command: str, place: str) -> str:
     elif set(words) & {"|", ">", "&&"}:
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         run = ["bash", "-euo", "pipefail", "-c", command]
-        result = subprocess.run(run, env={**os.environ, "PATH": path}, capture_output=True, check=False, timeout=120)
+        result = subprocess.run(run, env={**os.environ, "PATH": path}, capture_output=True, check=False, timeout=900)
         assert result.returncode == 0, f"{place}\n{result.stderr.decode()}"
     else:
         assert words[0] == "textlds", f"{place}: only commands of textlds, make and pip install can be checked"

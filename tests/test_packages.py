@@ -33,7 +33,7 @@ def site(model, tmp_path_factory):
     shutil.copytree(PACKAGE, folder / "source", ignore=shutil.ignore_patterns("model"))
     model.quantized("int8", vocab_size=20, dimensions=4).save(folder / "source" / "src" / "textlds_en" / "model")
     run = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder / "dist")]
-    done = subprocess.run(run, cwd=folder / "source", capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(run, cwd=folder / "source", capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 0, done.stderr
     (wheel,) = (folder / "dist").iterdir()
     with zipfile.ZipFile(wheel) as archive:
@@ -49,7 +49,7 @@ def test_the_model_is_found_by_its_name(site, model, tmp_path):
     paths = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH"), *sys.path])])
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths}, capture_output=True,
-        text=True, check=True, timeout=120,
+        text=True, check=True, timeout=900,
     )  # fmt: skip
     expected = model.quantized("int8", vocab_size=20, dimensions=4)("aaa aab").vectors
     np.testing.assert_allclose(eval(run.stdout), expected, atol=1e-6)

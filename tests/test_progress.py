@@ -108,7 +108,7 @@ def test_on_a_terminal_there_is_a_bar():
                 break
             output += piece
         os.close(ours)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=900) == 0
         assert process.stdout.read() == b""  # standard output is for results
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", output.decode())
     assert "fit" in text

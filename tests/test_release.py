@@ -25,7 +25,7 @@ def build(folder: Path, **environment: str) -> dict[str, Path]:
     """Build both files into a folder, without the network."""
     run = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder)]
     done = subprocess.run(
-        run, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=False, timeout=120
+        run, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=False, timeout=900
     )
     assert done.returncode == 0, done.stderr
     return {path.suffix: path for path in folder.iterdir()}
@@ -52,7 +52,7 @@ def test_two_builds_are_the_same_to_the_last_bit(built: dict[str, Path], tmp_pat
 
 def test_twine_finds_no_fault(built: dict[str, Path]) -> None:
     run = [sys.executable, "-m", "twine", "check", "--strict", *map(str, built.values())]
-    done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -99,7 +99,7 @@ def test_the_wheel_works_where_it_is_put(built: dict[str, Path], tmp_path: Path)
     code = "import sys, textlds, textlds.cli; print(textlds.__file__); sys.argv = ['textlds', '-h']; textlds.cli.main()"
     done = subprocess.run(
         [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True,
-        cwd=tmp_path, check=False, timeout=60,
+        cwd=tmp_path, check=False, timeout=900,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(tmp_path))

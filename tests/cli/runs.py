@@ -59,4 +59,4 @@ def process(arguments: Sequence[object], *, environment: dict[str, str] | None =
     """Run the command line in a process of its own."""
     environment = {**os.environ, **(environment or {})}
     command = [sys.executable, "-m", "textlds", *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, timeout=120, check=False, **options)
+    return subprocess.run(command, env=environment, capture_output=True, timeout=900, check=False, **options)

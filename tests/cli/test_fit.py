@@ -120,7 +120,7 @@ def start(arguments: list[object]) -> subprocess.Popen[bytes]:
 
 
 def wait_for_iterations(checkpoint: Path, n: int, child: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 100
+    deadline = time.monotonic() + 900
     while time.monotonic() < deadline:
         try:
             step = max((checkpoint / PARTS).glob("step.*"), key=lambda path: path.stat().st_mtime)
@@ -148,7 +148,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_bits(
     child = start(["fit", counts, "-o", output, *LONG])
     wait_for_iterations(checkpoint, 5, child)
     child.send_signal(how)
-    _, errors = child.communicate(timeout=60)
+    _, errors = child.communicate(timeout=900)
     if how != signal.SIGKILL:
         assert child.returncode == 128 + how
         assert b"--resume" in errors

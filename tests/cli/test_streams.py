@@ -35,7 +35,7 @@ def test_closed_streams(name: str, closed: str, model: Path, tmp_path: Path) -> 
     script = f'exec "$@" {closed}'
     done = subprocess.run(
         ["/bin/sh", "-c", script, "sh", sys.executable, "-m", "textlds", *words],
-        input="the cat\n", capture_output=True, text=True, timeout=120, check=False,
+        input="the cat\n", capture_output=True, text=True, timeout=900, check=False,
     )  # fmt: skip
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr

@@ -277,7 +277,7 @@ def test_a_new_process_finds_the_factory_by_itself(path, tmp_path):
         f"doc = spacy.load({str(tmp_path / 'pipeline')!r})({TEXT!r})\n"
         "sys.stdout.buffer.write(doc.tensor.tobytes())"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=900)
     assert done.stdout == pipeline(path, assign="tensor")(TEXT).tensor.tobytes()
 
 

@@ -31,7 +31,7 @@ def test_results_come_in_the_order_of_the_items(threads):
 
 
 def test_work_runs_beside_other_work():
-    both_are_here = threading.Barrier(2, timeout=10)
+    both_are_here = threading.Barrier(2, timeout=900)
     assert len(parallel_map(lambda _: both_are_here.wait(), range(2), threads=2)) == 2
 
 

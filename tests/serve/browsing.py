@@ -66,7 +66,7 @@ class Page:
         assert "error" not in answer, answer["error"]
         return answer.get("value")
 
-    def wait(self, script: str, *given: Any, seconds: float = 60) -> Any:
+    def wait(self, script: str, *given: Any, seconds: float = 600) -> Any:
         """Wait until a script returns something true."""
         deadline = time.monotonic() + seconds
         while not (value := self.run(script, *given)):
@@ -125,7 +125,7 @@ def browsing(profile: Path) -> Iterator[Page]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(found[1]))
     try:
-        driver.set_script_timeout(280)
+        driver.set_script_timeout(900)
         yield Page(driver)
     finally:
         driver.quit()

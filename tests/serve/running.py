@@ -94,7 +94,7 @@ def serving(*arguments: Any, environment: dict[str, str] | None = None) -> Itera
             line = process.stdout.readline()
             assert line, log.read_text()
             address = json.loads(line)["address"]
-            with httpx.Client(base_url=address, timeout=60, trust_env=False) as client:
+            with httpx.Client(base_url=address, timeout=900, trust_env=False) as client:
                 yield Served(address, process, client, log)
         finally:
             if process.poll() is None:

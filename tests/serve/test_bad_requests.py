@@ -96,7 +96,7 @@ def test_a_full_queue_says_when_to_come_back(start: Callable[..., Served], model
     body = {"inputs": ["Return the value of the argument."] * 2000}
 
     def ask(_: int) -> httpx.Response:
-        return httpx.post(f"{server.address}/v1/surprisal", json=body, timeout=120, trust_env=False)
+        return httpx.post(f"{server.address}/v1/surprisal", json=body, timeout=900, trust_env=False)
 
     with ThreadPoolExecutor(24) as pool:
         answers = list(pool.map(ask, range(24)))
@@ -130,11 +130,19 @@ def test_a_name_of_another_site_is_refused(served: Served) -> None:
 
 def connected(server: Served) -> socket.socket:
     host, port = server.address.removeprefix("http://").split(":")
-    return socket.create_connection((host, int(port)), timeout=30)
+    return socket.create_connection((host, int(port)), timeout=900)
 
 
 def test_slow_and_half_closed_clients_do_not_stop_others(start: Callable[..., Served], model_folder: Path) -> None:
     server = start(model_folder, "--body-timeout", 2)
+
+    def seconds_of_requests() -> float:
+        began = time.monotonic()
+        for _ in range(20):
+            assert server.post("/embed", {"inputs": "The file."}).status_code == 200
+        return time.monotonic() - began
+
+    alone = seconds_of_requests()
     head = b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
     idle = [connected(server) for _ in range(300)]
     slow = [connected(server) for _ in range(20)]
@@ -143,10 +151,7 @@ def test_slow_and_half_closed_clients_do_not_stop_others(start: Callable[..., Se
     half = connected(server)
     half.sendall(head)
     half.shutdown(socket.SHUT_WR)
-    began = time.monotonic()
-    for _ in range(20):
-        assert server.post("/embed", {"inputs": "The file."}).status_code == 200
-    assert time.monotonic() - began < 20
+    assert seconds_of_requests() < 20 + 10 * alone  # if they waited for every slow one, 40 more
     answers = [client.recv(1 << 16) for client in slow]
     assert all(b"408" in answer for answer in answers[1::2])
     assert not any(answers[::2])  # a request that never came: closed without an answer
@@ -163,7 +168,7 @@ def test_clients_that_leave_are_forgotten(served: Served) -> None:
         client.sendall(b"POST /embed_all HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
         client.close()
     assert served.post("/embed", {"inputs": "The file."}).status_code == 200
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 600
     while time.monotonic() < deadline and served.metric("textlds_requests_in_flight") > 1:
         time.sleep(0.1)
     assert served.metric("textlds_requests_in_flight") == 1  # the one that asks

@@ -15,10 +15,11 @@ from textlds.serve.requests import Limits, RequestError
 
 def test_waiting_jobs_of_a_kind_are_joined_and_each_gets_its_own() -> None:
     seen: list[list[int]] = []
-    gate = threading.Event()
+    begun, gate = threading.Event(), threading.Event()
 
     def squares(items: Sequence[int]) -> list[int]:
-        gate.wait(10)
+        begun.set()
+        gate.wait(900)
         seen.append(list(items))
         return [item * item for item in items]
 
@@ -26,12 +27,13 @@ def test_waiting_jobs_of_a_kind_are_joined_and_each_gets_its_own() -> None:
         batcher = Batcher(Limits(), Metrics())
         await batcher.start()
         first = asyncio.create_task(batcher.run("a", squares, [1, 2], 2))
-        await asyncio.sleep(0.05)  # it is at work now, and the others gather
+        while not begun.is_set():  # it is at work then, and the others gather
+            await asyncio.sleep(0.01)
         rest = [
             asyncio.create_task(batcher.run(kind, squares, items, len(items)))
             for kind, items in (("a", [3]), ("b", [4, 5]), ("a", [6, 7]), ("b", []))
         ]
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0)
         gate.set()
         results = [await task for task in (first, *rest)]
         await batcher.stop()

@@ -184,7 +184,7 @@ KILLED = """
 
 def run_python(code, *arguments):
     command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit on file sizes to be set")
