@@ -3,6 +3,7 @@
     python -m benchmarks.soak                                  # everything: about two hours on two cores
     python -m benchmarks.soak --only damage --seconds 600
     python -m benchmarks.soak --only numbers --first 4235 --count 1        # one seed again
+    python -m benchmarks.soak --only damage --seconds 600 --results docs/results   # a slice more, added to the figures
 
 Every attack is bounded in time and in number. Figures go to RESULTS/soak.json and the page RESULTS/soak.md.
 """
@@ -27,21 +28,24 @@ from typing import Any
 import textlds
 from benchmarks.attacks import damage, kill, load, numbers, pool, text
 
-# how many by default, and in how many seconds at most
+# how many by default, in how many seconds at most, and how many in one process
 MODES = {
-    "kill": (400, 2400),
-    "damage": (100_000, 3600),
-    "text": (3000, 900),
-    "numbers": (10_000, 1800),
-    "load": (30, 300),
+    "kill": (700, 2400, 2),
+    "damage": (100_000, 3600, 100),
+    "text": (3000, 900, 10),
+    "numbers": (10_000, 1800, 100),
+    "load": (30, 600, 1),
 }
 ABOUT = {
     "kill": "commands killed at random moments (a fifth by SIGTERM), and run again until done: the bytes of an "
-    "uninterrupted run, nothing left over",
-    "damage": "altered folders, resealed or not: refused, or right results; no signal, hang, traceback or NaN",
-    "text": "hostile texts through counting (--memory 64MB) and embedding: a result or an error, within 500 MB",
+    "uninterrupted run, nothing left over, and with --force an output at any time",
+    "damage": "altered counts, models, packed models, indexes, taggers and unfinished work of each, resealed or not: "
+    "refused, or right results; no signal, hang, traceback or NaN, and no file opened elsewhere",
+    "text": "hostile texts through counting (--memory 64MB), embedding and a tagger: a result or an error, within "
+    "500 MB",
     "numbers": "random small corpora with random settings: finite, loadable, EM not falling",
-    "load": "rounds of 3 processes and 4 threads reading a model that another process replaces until it is killed",
+    "load": "in turn: 3 processes and 4 threads that read a model which another process replaces until it is killed; "
+    "spawned processes; a Dask cluster that loses a worker",
 }
 
 
@@ -79,7 +83,8 @@ def soak(mode: str, *, first: int, count: int, seconds: float, workers: int) -> 
     folder = Path(tempfile.mkdtemp(prefix="soak-"))
     try:
         attack = prepared(mode, folder)
-        for seed, wrong in pool.run(attack, first, count, workers=1 if mode == "load" else workers, seconds=seconds):
+        own = {"workers": 1 if mode == "load" else workers, "seconds": seconds, "batch": MODES[mode][2]}
+        for seed, wrong in pool.run(attack, first, count, **own):
             done += 1
             if wrong is not None and wrong.startswith("kills "):
                 kills += int(wrong.removeprefix("kills "))
@@ -93,6 +98,14 @@ def soak(mode: str, *, first: int, count: int, seconds: float, workers: int) -> 
     found = {"first": first, "done": done, "asked": count, "seconds": round(time.perf_counter() - began, 1)}
     extra = {"kills": kills} if mode == "kill" else {"refused": refused} if mode == "numbers" else {}
     return {**found, **extra, "failures": len(failures), "examples": failures[:50]}
+
+
+def joined(before: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures of two runs, the second of which went on where the first ended; or of the second alone."""
+    if before is None or before["first"] + before["done"] != found["first"]:
+        return found
+    total = {name: before[name] + found[name] for name in found if name not in ("first", "examples")}
+    return {"first": before["first"], **total, "examples": [*before["examples"], *found["examples"]][:50]}
 
 
 def page(results: dict[str, Any]) -> str:
@@ -128,7 +141,7 @@ def page(results: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=list(MODES), default=list(MODES))
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--first", type=int, help="the first seed; by default, the one after those in the results")
     parser.add_argument("--count", type=int, help="attacks of each mode")
     parser.add_argument("--seconds", type=float, help="at most, for each mode")
     parser.add_argument("--workers", type=int, default=2)
@@ -143,10 +156,12 @@ def main() -> None:
         "modes": before,
     }
     for mode in arguments.only:
+        then = results["modes"].get(mode)
+        first = arguments.first if arguments.first is not None else then["first"] + then["done"] if then else 0
         count, seconds = arguments.count or MODES[mode][0], arguments.seconds or MODES[mode][1]
-        found = soak(mode, first=arguments.first, count=count, seconds=seconds, workers=arguments.workers)
+        found = soak(mode, first=first, count=count, seconds=seconds, workers=arguments.workers)
         print(f"{mode}: {found['done']:,} attacks, {found['failures']} failures, {found['seconds']:.0f} s", flush=True)
-        results["modes"][mode] = found
+        results["modes"][mode] = joined(then, found)
         results["modes"] = {name: results["modes"][name] for name in MODES if name in results["modes"]}
         if path:
             path.parent.mkdir(parents=True, exist_ok=True)

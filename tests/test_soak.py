@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,10 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))  # benchmarks are no part of what is installed
 
 from benchmarks.attacks import pool  # noqa: E402
-from benchmarks.soak import MODES, page  # noqa: E402
+from benchmarks.soak import MODES, joined, page  # noqa: E402
 
 # damage: the mutations of 600 seeds reach every way of altering every kind of folder
-SHARE = {"kill": 16, "damage": 600, "text": 30, "numbers": 120, "load": 1}
+SHARE = {"kill": 14, "damage": 600, "text": 30, "numbers": 120, "load": 2}
 
 
 @pytest.mark.serial
@@ -53,6 +54,34 @@ def test_whatever_happens_to_a_worker_is_seen() -> None:
         3: "the process ended with SIGSEGV", 5: "the process ended with exit code 7", 6: "ZeroDivisionError: no way",
     }  # fmt: skip
     assert found[8] == ""
+
+
+def test_a_hang_is_seen_by_what_a_process_does_and_not_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that sleeps for ever, one that never ends, and one whose children are at work all the time."""
+    monkeypatch.setattr(pool, "_SECONDS", 2)
+
+    def attack(seed: int) -> str | None:
+        if seed == 1:
+            threading.Event().wait()
+        while seed == 3:
+            pass
+        if seed == 5:
+            subprocess.run([sys.executable, "-c", "import time\nfor _ in range(9): time.sleep(0.5); sum(range(10**6))"])
+        return None
+
+    found = dict(pool.run(attack, 0, 7, workers=2, seconds=60, batch=2))
+    assert sorted(found) == list(range(7))
+    hung = "the process ended with SIGKILL (it hung)"
+    assert {seed: text for seed, text in found.items() if text} == {1: hung, 3: hung}
+
+
+def test_slices_are_joined_where_one_follows_the_other() -> None:
+    slice_ = {"first": 5, "done": 10, "asked": 20, "seconds": 1.5, "failures": 1, "examples": [{"seed": 7}], "kills": 3}
+    after = {**slice_, "first": 15, "examples": []}
+    whole = {"first": 5, "done": 20, "asked": 40, "seconds": 3.0, "failures": 2, "examples": [{"seed": 7}], "kills": 6}
+    assert joined(slice_, after) == whole
+    assert joined(None, after) == after
+    assert joined(slice_, {**after, "first": 99})["first"] == 99
 
 
 def test_failures_are_on_the_page_with_their_seeds() -> None:

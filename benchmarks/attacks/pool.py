@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 
 Attack = Callable[[int], str | None]
 
-_BATCH = 100  # attacks a worker makes before another one takes its place
 _SECONDS = 60  # of processor time that an attack may take, and of rest
 _MEMORY = 8 << 30  # bytes of addresses beyond those of the parent
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -52,9 +51,11 @@ class _Worker:
 
 
 def run(
-    attack: Attack, first: int, count: int, *, workers: int = 2, seconds: float
+    attack: Attack, first: int, count: int, *, workers: int = 2, seconds: float, batch: int = 100
 ) -> Iterator[tuple[int, str | None]]:
-    """Yield each seed with what went wrong, until the count or the time is reached.
+    """Yield each seed with what went wrong, until the count or the time is reached; no seed is passed over.
+
+    A worker makes a batch of attacks, whatever the time, before another one takes its place.
 
     ``attack`` returns None if nothing did, and "" for a case that counts but shows nothing (it was refused, say). A
     signal, a hang or an exit of a worker is what went wrong with the seed that it was at.
@@ -64,10 +65,10 @@ def run(
     running: list[_Worker] = []
     again: list[tuple[int, int]] = []
     while True:
-        while len(running) < workers and (again or following < stop) and time.monotonic() < end:
-            begin, finish = again.pop() if again else (following, min(following + _BATCH, stop))
+        while len(running) < workers and (again or (following < stop and time.monotonic() < end)):
+            begin, finish = again.pop() if again else (following, min(following + batch, stop))
             following = max(following, finish)
-            running.append(_start(attack, begin, finish, end))
+            running.append(_start(attack, begin, finish))
         if not running:
             return
         ready, _, _ = select.select([worker.pipe for worker in running], [], [], 1.0)
@@ -114,7 +115,7 @@ def _name(status: int) -> str:
     return f"exit code {os.waitstatus_to_exitcode(status)}"
 
 
-def _start(attack: Attack, begin: int, stop: int, end: float) -> _Worker:
+def _start(attack: Attack, begin: int, stop: int) -> _Worker:
     theirs, ours = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -124,8 +125,6 @@ def _start(attack: Attack, begin: int, stop: int, end: float) -> _Worker:
             most = _addresses() + _MEMORY
             resource.setrlimit(resource.RLIMIT_AS, (most, most))
             for seed in range(begin, stop):
-                if time.monotonic() > end:
-                    break
                 try:
                     wrong = attack(seed)
                 except Exception as error:

@@ -1,9 +1,10 @@
-"""Hostile text through counting and embedding: a result or a clear error, within a bounded amount of memory."""
+"""Hostile text through counting, embedding and a tagger: a result or a clear error, in bounded memory."""
 
 from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import random
 import re
@@ -15,9 +16,10 @@ from pathlib import Path
 import numpy as np
 
 import textlds
-from benchmarks.attacks.targets import TARGETS
+from benchmarks.attacks.targets import TARGETS, write_inputs
 from textlds.corpus.settings import CountSettings
 from textlds.errors import TextLDSError
+from textlds.tagging.tagger import Tagger
 
 # Above what a worker had when it began, for a budget of 64 MB: chunks, one line of 64 MB, and what unpacks it.
 ALLOWED = 500 << 20
@@ -93,6 +95,17 @@ def _xz(data: bytes) -> bytes:
     return lzma.compress(data, preset=0)
 
 
+def _parquet(data: bytes) -> bytes:
+    import pyarrow
+    import pyarrow.parquet as pages
+
+    text, file = data.decode("utf-8", "replace"), io.BytesIO()
+    step = max(len(text) // 1000, 1)
+    rows = [text[start : start + step] for start in range(0, len(text), step)] or [""]
+    pages.write_table(pyarrow.table({"text": rows}), file, compression="zstd")
+    return file.getvalue()
+
+
 _KINDS: dict[str, Callable[[random.Random], bytes]] = {
     "bytes": _bytes, "unicode": _unicode, "lines": _lines, "endless": _endless, "records": _records, "bomb": _bomb,
 }  # fmt: skip
@@ -100,15 +113,17 @@ _PACKERS: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": _gz, ".bz2": 
 
 
 class Reader:
-    """Gives hostile texts to counting and to a model.
+    """Gives hostile texts to counting, to a model and to a tagger.
 
     Args:
-        folder: For the model.
+        folder: For the model and the tagger.
     """
 
     def __init__(self, folder: Path) -> None:
-        TARGETS["model"].make(folder / "model")
-        self._model = textlds.load(folder / "model")
+        write_inputs(folder / "inputs")
+        for kind in ("model", "tagger"):
+            TARGETS[kind].make(folder / kind)
+        self._model, self._tagger = textlds.load(folder / "model"), Tagger.load(folder / "tagger")
         self._use(b"the w1 of w4\n", "warm.txt", "strict", folder)
 
     def attack(self, seed: int) -> str | None:
@@ -117,10 +132,11 @@ class Reader:
         kind = rng.choice([*_KINDS, "lines", "unicode", "records", "bytes"])
         data = _KINDS[kind](rng)
         packer = rng.choice(list(_PACKERS)) if kind != "endless" else rng.choice(["", ".zst"])
-        packed = _PACKERS[packer](data)
+        table = kind in ("unicode", "lines", "bomb") and rng.random() < 0.15
+        packed = _parquet(data) if table else _PACKERS[packer](data)
         if rng.random() < 0.2:
             packed = packed[: rng.randrange(len(packed) + 1)]
-        name = f"text{'.jsonl' if kind == 'records' else '.txt'}{packer}"
+        name = "text.parquet" if table else f"text{'.jsonl' if kind == 'records' else '.txt'}{packer}"
         errors = rng.choice(["strict", "replace"])
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
         del data
@@ -145,6 +161,9 @@ class Reader:
         for vectors in self._model.embed([text, text.split()], recipe="features", threads=1):
             if not np.isfinite(vectors.vectors).all() or len(vectors.tokens) != len(vectors.vectors):
                 return "vectors that are not finite, or not one per token"
+        for sentence in self._tagger.tag([text, text.split()], threads=1):
+            if not np.isfinite(sentence.confidences).all() or len(sentence.tokens) != len(sentence.tags):
+                return "tags that are not sure of themselves, or not one per token"
         return None
 
 
