@@ -166,9 +166,8 @@ def trials(arguments: argparse.Namespace, counts: textlds.LagCounts, texts: dict
 
 
 def add_parts(table: Table, model: textlds.TextLDS, texts: dict[str, str], names: Sequence[str]) -> float:
-    """Put the parts of a model into the table, under these names; returns tokens a second of processor time."""
-    engine = model.spaces.engine("float32")
-    predictor = model._language(engine)
+    """Put the parts of a model into the table, under these names; returns tokens per second of processor time."""
+    engine, predictor = model.language_filter()
     tokens = 0
     began = time.process_time()
     for part in ("dev", "test"):
@@ -204,7 +203,7 @@ def rows(table: Table) -> list[dict[str, Any]]:
 
 
 def what_the_state_adds(table: Table, trigram: KneserNey, sentences: list[list[int]]) -> list[dict[str, Any]]:
-    """Return bits a token of the test set without and with the state, by how much of the context the n-gram knew."""
+    """Return bits per token of the test set without and with the state, by how much of the context the n-gram knew."""
     without = table.mixed("unigram", "lag 1", "lag 2", "KN trigram")["test"]
     with_state = table.mixed("unigram", "state", "lag 1", "lag 2", "KN trigram")["test"]
     known = trigram.known(sentences)

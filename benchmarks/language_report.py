@@ -54,7 +54,7 @@ def page(results: dict[str, Any]) -> str:
         "",
         *findings(rows),
         "",
-        "Bits a token of the test set, all n-grams mixed, without and with the state, by what the trigram had seen:",
+        "Bits per token of the test set, all n-grams mixed, without and with the state, by what the trigram had seen:",
         "",
         "| tokens | share | without | with | gain |",
         "|---|---|---|---|---|",

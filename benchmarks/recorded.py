@@ -8,12 +8,28 @@ equal evidence      equal weighting
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from textlds import Recipe
 
 _PARTS = {"left": "left_context", "right": "right_context", "before": "previous_word", "after": "next_word"}
 _WEIGHTINGS = {"model": "fitted", "equal": "equal"}
+
+
+_SHOWN = {
+    r"\bleft \+ word \+ right\b": "left context + word + right context",
+    r"\bstate \+ before \+ word \+ after(, equal evidence)?": "features",
+    r"\bbefore \+ word \+ after\b": "previous word + word + next word",
+    r"\bequal evidence\b": "equal weighting",
+}
+
+
+def shown(text: str) -> str:
+    """Return a text with the names of stored figures as they are called today."""
+    for stored, name in _SHOWN.items():
+        text = re.sub(stored, name, text)
+    return text
 
 
 def recipe_of(parts: Sequence[str], evidence: str = "model", method: str = "smooth") -> Recipe:

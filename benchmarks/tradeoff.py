@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 import textlds
 from benchmarks.peers import Transformer, train_word2vec, with_neighbours
-from benchmarks.recorded import recipe_of
+from benchmarks.recorded import recipe_of, shown
 from benchmarks.texts import first_lines
 
 Sentences = list[list[str]]
@@ -220,7 +220,7 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
     for family in dict.fromkeys(row["family"] for row in rows):
         some = [row for row in rows if row["family"] == family]
         x, y = [row["tokens_per_second"] for row in some], [row["accuracy"] for row in some]
-        axes.plot(x, y, "o-", label=family)
+        axes.plot(x, y, "o-", label=shown(family))
     axes.set(xscale="log", xlabel="tokens per second, one thread", ylabel="tagging accuracy, UPOS, %")
     axes.grid(alpha=0.3, which="both")
     axes.legend(fontsize=8)

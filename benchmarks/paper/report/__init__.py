@@ -1,4 +1,4 @@
-"""The report, made from the stored figures alone: a module a study, with ``section(content, folder)``."""
+"""The report, made from the stored figures alone: a module per study, with ``section(content, folder)``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.paper.report.blocks import Block, Section, Table, Text, to_html, to_markdown
+from benchmarks.recorded import shown
 from textlds.storage.folders import new_file
 
 TITLE = "The paper's tables and figures"
@@ -16,12 +17,13 @@ ORDER = ("dynamics", "pos", "ner", "likelihood", "ablations", "similarity")
 INTRO = (
     "Made by `python -m benchmarks.paper` from the JSON files in `paper/`, which hold all figures, settings, seeds, "
     "versions and checksums; no measured figure is typed by hand. The paper is Belanger & Kakade, “A Linear Dynamical "
-    "System Model for Text”, ICML 2015. Its figures stand beside ours where it has any; it learnt from a billion "
-    "tokens of newswire and from the whole Penn Treebank, so that differences between columns are to be compared, not "
+    "System Model for Text”, ICML 2015. Its figures are shown next to ours where it has any; it learnt from a billion "
+    "tokens of newswire and from the whole Penn Treebank, so compare differences between columns rather than "
     "the columns themselves. ± is the standard deviation over seeds. Settings were chosen on development sets; the "
-    "constants of equal evidence and the parts of the best vectors in some forty trials on those of the two treebanks, "
-    "universal tags, one seed each, so that figures of development sets flatter them a little. The test sets decided "
-    "nothing."
+    "constants of equal weighting and the parts of the best vectors in some forty trials on those of the two "
+    "treebanks, universal tags, one seed each, so that figures on development sets are slightly optimistic. "
+    "Nothing was chosen on test sets. *features* is the recipe of that name: the state, the previous word, the word "
+    "and the next word, with equal weighting."
 )
 
 
@@ -43,7 +45,7 @@ def write_report(results: Path) -> tuple[Path, Path]:
             blocks = importlib.import_module(f"benchmarks.paper.report.{name}").section(content, folder)
             sections.append(Section(content["title"], [*blocks, *_costs(content)]))
         else:
-            done = Text(f"Not finished: {len(content['cells'])} cells so far. The same command goes on with it.")
+            done = Text(f"Not finished: {len(content['cells'])} cells so far. The same command resumes it.")
             sections.append(Section(content["title"], [done]))
     sections.append(Section("Data and versions", _provenance(contents)))
     page, whole = results / "paper.md", folder / "paper.html"  # the site makes a page paper.html of paper.md
@@ -52,7 +54,7 @@ def write_report(results: Path) -> tuple[Path, Path]:
         (whole, to_html(TITLE, INTRO, sections)),
     ):
         with new_file(path, force=True, text=True) as file:
-            file.write(text)
+            file.write(shown(text))
     return page, whole
 
 

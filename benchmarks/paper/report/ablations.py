@@ -12,6 +12,7 @@ import numpy as np
 from benchmarks.paper.report.blocks import Block, Claim, Figure, Table, Text, claims_table
 from benchmarks.paper.report.numbers import figures, signed, spread, tagger, tokens
 from benchmarks.paper.report.pictures import BLUE, GREEN, GREY, ORANGE, RED, picture
+from benchmarks.recorded import shown
 
 BANKS = {"ewt": "EWT", "ptb": "Penn Treebank"}
 COLOURS = (BLUE, GREEN, ORANGE, RED)
@@ -123,7 +124,7 @@ def _draw(path: Path, rows: Sequence[tuple[Any, Any]], base: Base, names: Sequen
         for row in range(1, len(rows)):
             if rows[row][0]["group"] != rows[row - 1][0]["group"]:
                 axes.axhline(row - 0.5, color="#c8c8c8", linewidth=0.8)
-        axes.set_yticks(range(len(rows)), labels, fontsize=8)
+        axes.set_yticks(range(len(rows)), map(shown, labels), fontsize=8)
         axes.set(ylim=(len(rows) - 0.5, -0.5), xlabel=f"points against the base (triangles: beyond {LIMIT:g})")
         axes.grid(axis="y", visible=False)
         figure.legend(fontsize=8, loc="outside upper center", ncols=3)

@@ -11,6 +11,7 @@ import numpy as np
 from benchmarks.paper.report.blocks import Block, Claim, Figure, Table, Text, claims_table
 from benchmarks.paper.report.numbers import earlier, figures, p_value, signed, significant, spread, values
 from benchmarks.paper.report.pictures import BLUE, ORANGE, picture
+from benchmarks.recorded import shown
 
 COLUMNS = ("Lex", "Lex + Brown", "Lex + word2vec", "Lex + LDS")
 DEFAULT = "Lex + default"
@@ -58,7 +59,7 @@ def _earlier(folder: Path) -> str:
         return ""
     return (
         f" The test set has been read twice for Lex + LDS: a first time before words had profiles and spelling with "
-        f"equal evidence; the kind chosen then ({found['kind']}) had a test F1 of {found['test']:.2f}."
+        f"equal weighting; the kind chosen then ({found['kind']}) had a test F1 of {found['test']:.2f}."
     )
 
 
@@ -145,7 +146,7 @@ def _draw(path: Path, cells: Mapping[str, Any]) -> None:
                     label = "the paper" if row == 0 else None
                     axes.plot(PAPER[part][row], row + 0.14, "D", color=ORANGE, markersize=5, label=label)
             names = _columns(cells)
-            axes.set_yticks(range(len(names)), names if part == "dev" else [""] * len(names))
+            axes.set_yticks(range(len(names)), list(map(shown, names)) if part == "dev" else [""] * len(names))
             axes.set(
                 ylim=(len(names) - 0.5, -0.6), xlabel="entity F1", title="Development" if part == "dev" else "Test"
             )

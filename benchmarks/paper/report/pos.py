@@ -13,6 +13,7 @@ from benchmarks.paper.report.blocks import Block, Claim, Figure, Table, Text, cl
 from benchmarks.paper.report.numbers import earlier, figures, p_value, signed, significant, spread
 from benchmarks.paper.report.pictures import BLUE, GREEN, GREY, ORANGE, picture
 from benchmarks.paper.treebanks import NAMES
+from benchmarks.recorded import shown
 
 Cells = Mapping[str, Any]
 TAGS = {"universal": "universal tags", "ptb": "PTB tags"}
@@ -63,12 +64,12 @@ def _chosen(cells: Cells) -> str:
         f"Per cent of words. Chosen on development sets: word2vec with window {word2vec['window']}, "
         f"{word2vec['epochs']} epochs ({word2vec['size']} dimensions, as many as the state has); iterations of EM: "
         f"{stops}. Words are known if the treebank's training part has them. EM is the paper's vector: the smoothed "
-        f"state as the fitted model gives it. The columns with equal evidence are of the same fitted models, read in "
-        f"another way: the lengths of the fitted gains differ tenfold between words, and the context is believed too "
-        f"much, because the words of a text repeat each other more than the model can say; equal evidence gives all "
-        f"words the same weight and shortens the memory, and words speak by their profiles (square roots of the counts "
-        f"of neighbours, decomposed) and their spelling (a regression from letters to profiles, for rare and unknown "
-        f"words). *{SPELT}* gives the same regression to word2vec, so that what spelling alone does can be told apart. "
+        f"state as the fitted model gives it. The columns with equal weighting use the same fitted models with other "
+        f"gains: the lengths of the fitted gains differ tenfold between words, and the context has too much weight, "
+        f"because the words of a text repeat each other more than the model can represent. Equal weighting gives all "
+        f"words the same weight and shortens the memory; the vector of a word comes from its profile (square roots of "
+        f"the counts of neighbours, factorised) and its spelling (a regression from letters to profiles, for rare and "
+        f"unknown words). *{SPELT}* gives word2vec the same regression, to show what spelling alone contributes. "
         f"The columns of the default model are of the model that `textlds train` gives: it observes profiles in place "
         f"of one-hot words, and nothing was chosen for it here. They were measured later than the others, once, with "
         f"one seed."
@@ -84,7 +85,7 @@ def _earlier(folder: Path) -> str:
         for name, by_bank in tasks.items()
     )
     return (
-        f"The test sets have been read twice for the columns with equal evidence. A first form of it, by the fitted "
+        f"The test sets have been used twice for the columns with equal weighting. A first version, with the fitted "
         f"gains alone, had these accuracies on universal tags ({' / '.join(NAMES.values())}): {scores}. That was below "
         f"word2vec ± 1; profiles and spelling came after it, and because of it. All about them was chosen on the "
         f"development sets."
@@ -327,6 +328,6 @@ def _draw(path: Path, cells: Cells) -> None:
                     axes.plot(theirs, row, "D", color=ORANGE, markersize=4)
                 end = max([*some, *([] if theirs is None else [theirs])])
                 axes.text(end, row, f"  {np.mean(some):.1f}", va="center", fontsize=8, color=colour)
-            axes.set_yticks(range(len(columns)), columns)
+            axes.set_yticks(range(len(columns)), map(shown, columns))
             axes.set(title=f"{NAMES[bank]}, {TAGS[tags]}", ylim=(len(columns) - 0.5, -0.5))  # type: ignore[index]
             axes.margins(x=0.15)

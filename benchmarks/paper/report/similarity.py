@@ -11,6 +11,7 @@ import numpy as np
 from benchmarks.paper.report.blocks import Block, Claim, Figure, Table, Text, claims_table
 from benchmarks.paper.report.numbers import figures, spread
 from benchmarks.paper.report.pictures import BLUE, ORANGE, picture
+from benchmarks.recorded import shown
 
 CONTEXT = "SCWS, "
 STATIC = f"{CONTEXT}word"  # of the LDS, whatever the context
@@ -121,10 +122,10 @@ def _draw(
             axes.plot(*zip(*known, strict=True), "o", color=colour, markersize=7, label=label)
         axes.plot(
             [_mean(lds, name + EQUAL) for name in alone], range(len(alone)), "o", color=BLUE, markersize=7,
-            markerfacecolor="white", label="LDS, equal evidence",
+            markerfacecolor="white", label="LDS, equal weighting",
         )  # fmt: skip
         axes.axhline(len(alone) - 0.5, color="#c8c8c8", linewidth=0.8)
-        axes.set_yticks(range(len(rows)), [name for name, *_ in rows])
+        axes.set_yticks(range(len(rows)), [shown(name) for name, *_ in rows])
         axes.set(ylim=(len(rows) - 0.5, -0.5), xlabel="Spearman's correlation × 100")
         axes.margins(x=0.1)
         axes.legend(loc="best")
