@@ -70,6 +70,14 @@ def command(
             rich_help_panel="Choosing settings",
         ),
     ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AMOUNT",
+            help="Limit, such as 4GB: counts that take more than half of it are read as they are used.",
+            show_default="counts are mapped",
+        ),
+    ] = None,
     scheduler: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Read and multiply the counts on the Dask cluster at this address."),
@@ -102,7 +110,9 @@ def command(
             from textlds.integrations.dask_fit import counts_on_cluster
 
             source = counts_on_cluster(stack.enter_context(connect(scheduler)), counts)
-        model = fit_to_folder(source, output, settings, resume=resume, force=force, threads=threads, progress=not quiet)
+        model = fit_to_folder(
+            source, output, settings, memory=memory, resume=resume, force=force, threads=threads, progress=not quiet
+        )  # fmt: skip
     report(model, output, as_json=as_json, quiet=quiet)
 
 

@@ -190,13 +190,19 @@ def open_shards(path: str | os.PathLike[str], *, block_bytes: int) -> tuple[Voca
             return vocabulary, unigrams, shards
         if unigrams.dtype.kind == "f":
             raise CountsError(
-                f"{place.path} holds weighted counts, which a cluster does not fit. Fit them on one machine."
+                f"{place.path} holds weighted counts, which cannot be read in blocks. Fit them on one machine, without "
+                f"a memory limit."
             )
         pointers = np.array(read_arrays(Path(path) / ARRAYS)["pointers"])
         _check_pointers(pointers, shards.max_lag, len(vocabulary))
         lengths = np.diff(pointers, axis=1).sum(axis=0)
         bounds = tuple(row_bounds(lengths, block_bytes // _ENTRY_BYTES))
         return vocabulary, unigrams, dataclasses.replace(shards, bounds=bounds)
+
+
+def counts_bytes(path: str | os.PathLike[str]) -> int:
+    """Return how many bytes the files of a counts folder have."""
+    return sum(int(facts["bytes"]) for facts in _read_config(Place.at(path))["files"].values())
 
 
 def _read_config(place: Place) -> dict[str, Any]:

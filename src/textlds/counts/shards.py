@@ -23,6 +23,7 @@ from typing import Any, overload
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from textlds.corpus.reading.files import is_remote, remote
 from textlds.counts import kernels
@@ -133,25 +134,13 @@ class Shards:
         return len(self.bounds) - 1
 
     def read(self, number: int) -> tuple[Rows, ...]:
-        """Return the rows of a shard, lag by lag, checked; on this machine they are mapped."""
+        """Return the rows of a shard, lag by lag, checked; those of a shard on this machine are mapped."""
         low, high = self.bounds[number], self.bounds[number + 1]
         if not self.files:
-            return self._read_plain(low, high)
+            return tuple(self.read_lag(number, k) for k in range(self.max_lag))
         file = self.files[number]
         where = f"{self.place.path}/{file.name}"
-        if self.place.local is not None:
-            path = self.place.local / file.name
-            if not path.is_file():
-                raise FormatError(f"{self.place.path} is incomplete: {file.name} is missing. {REMEDY}")
-            with path.open("rb") as opened:
-                found = path.stat().st_size, hashlib.file_digest(opened, "sha256").hexdigest()
-            arrays = read_arrays(path)
-        else:
-            content = self.place.read(file.name)
-            found = len(content), hashlib.sha256(content).hexdigest()
-            arrays = arrays_of(content, where)
-        if found != (file.bytes, file.sha256):
-            raise FormatError(f"{where} is not the shard that config.json lists: it was altered, or is of another run.")
+        arrays = self._arrays(file, where, check=True)
         try:
             pointers = np.array(arrays["pointers"])
             lags = [(arrays[f"columns{k:02}"], arrays[f"values{k:02}"]) for k in range(1, self.max_lag + 1)]
@@ -164,16 +153,42 @@ class Shards:
             )
         return tuple(_checked(where, row, *lag, self.bounds[-1]) for row, lag in zip(pointers, lags, strict=True))
 
-    def _read_plain(self, low: int, high: int) -> tuple[Rows, ...]:
+    def read_lag(self, number: int, k: int) -> Rows:
+        """Return the rows of a shard of N_{k+1} alone, in memory of their own; sums of files are not checked."""
+        low, high = self.bounds[number], self.bounds[number + 1]
+        where = f"rows {low}..{high} of lag {k + 1} of {self.place.path}"
+        if self.files:
+            file = self.files[number]
+            arrays = self._arrays(file, where, check=False)
+            rows = np.array(arrays["pointers"][k]), arrays[f"columns{k + 1:02}"], arrays[f"values{k + 1:02}"]
+            return _checked(where, rows[0], np.array(rows[1]), np.array(rows[2]), self.bounds[-1])
         folder = Path(self.place.path)
         pointers = read_arrays(folder / ARRAYS)["pointers"]
-        source = FolderSource(folder, self.bounds[-1], lambda k: np.asarray(pointers[k - 1]))
-        found = []
-        for k in range(1, self.max_lag + 1):
-            source.row_lengths(k)
-            own = np.array(pointers[k - 1, low : high + 1]) - pointers[k - 1, low]
-            found.append(_checked(f"lag {k} of {folder}", own, *source.read(k, low, high), self.bounds[-1]))
-        return tuple(found)
+        source = FolderSource(folder, self.bounds[-1], lambda lag: np.asarray(pointers[lag - 1]))
+        source.row_lengths(k + 1)
+        own = np.array(pointers[k, low : high + 1]) - pointers[k, low]
+        return _checked(where, own, *source.read(k + 1, low, high), self.bounds[-1])
+
+    def _arrays(self, file: Shard, where: str, *, check: bool) -> Mapping[str, NDArray[Any]]:
+        if self.place.local is None:
+            content = self.place.read(file.name)
+            found = len(content), hashlib.sha256(content).hexdigest()
+            arrays = arrays_of(content, where)
+        else:
+            path = self.place.local / file.name
+            if not path.is_file():
+                raise FormatError(f"{self.place.path} is incomplete: {file.name} is missing. {REMEDY}")
+            found = path.stat().st_size, file.sha256
+            if check:
+                with path.open("rb") as opened:
+                    found = found[0], hashlib.file_digest(opened, "sha256").hexdigest()
+            arrays = read_arrays(path)
+        if found != (file.bytes, file.sha256):
+            raise FormatError(
+                f"{self.place.path}/{file.name} is not the shard that config.json lists: it was altered, or is of "
+                f"another run. {REMEDY}"
+            )
+        return arrays
 
 
 def shards_of(place: Place, config: Mapping[str, Any], n_rows: int) -> Shards:

@@ -29,6 +29,7 @@ from textlds.counts.shards import Shards
 from textlds.integrations.cluster import Cluster
 from textlds.integrations.dask_rows import BLOCK_BYTES
 from textlds.lexicon.cooccurrences import merged_rows
+from textlds.linalg.cutting import columns_of, matrix_of, rows_of, side_by_side
 from textlds.linalg.sparse import FEW, SparseMatrix, panel_blocks
 from textlds.linalg.types import Matrix, Vector
 from textlds.progress import ProgressOption, resolve
@@ -184,7 +185,7 @@ def _itself(panel: Any) -> Any:
 
 
 def _read(shards: Shards, number: int) -> tuple[SparseMatrix, ...]:
-    return tuple(_matrix(*rows, shards.bounds[-1]) for rows in shards.read(number))
+    return tuple(matrix_of(*rows, shards.bounds[-1]) for rows in shards.read(number))
 
 
 def _lag(shard: tuple[SparseMatrix, ...], k: int) -> SparseMatrix:
@@ -196,7 +197,9 @@ def _map(part: SparseMatrix, function: Function) -> SparseMatrix:
 
 
 def _times(part: SparseMatrix, panel: Panel, left: Panel, U: Panel, low: Panel) -> Panel:
-    return part.packed_matmat(panel, left, U, low)
+    out = np.empty((part.shape[0], panel.shape[1]), panel.dtype)
+    part.write_product(panel, left, U, low, out, 0)
+    return out
 
 
 def _scatter(part: SparseMatrix, rows: Panel, total: Panel) -> Panel:
@@ -222,50 +225,17 @@ def _cut(
         low: The first column.
         high: The one after the last.
     """
-    return tuple(_columns(shard[k], max(0, min(shard[k].shape[0], rows - first)), low, high) for k in lags)
-
-
-def _columns(matrix: SparseMatrix, n_rows: int, low: int, high: int) -> SparseMatrix:
-    end = int(matrix.indptr[n_rows])
-    indices, data = np.asarray(matrix.indices[:end]), np.asarray(matrix.data[:end])
-    kept = (indices >= low) & (indices < high)
-    pointers = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr[: n_rows + 1]]
-    return _matrix(pointers, indices[kept] - np.int32(low), data[kept], high - low).transpose()
+    return tuple(columns_of(shard[k], max(0, min(shard[k].shape[0], rows - first)), low, high) for k in lags)
 
 
 def _join(*pieces: tuple[SparseMatrix, ...]) -> SparseMatrix:
-    return _side_by_side([piece[0] for piece in pieces])
+    return side_by_side([piece[0] for piece in pieces])
 
 
 def _merge(
     shard: tuple[SparseMatrix, ...], lags: Sequence[int], first: int, n_rows: int, weights: Sequence[float],
     columns: int, *pieces: tuple[SparseMatrix, ...],
 ) -> SparseMatrix:  # fmt: skip
-    ahead = [_rows(shard[k], first, first + n_rows) for k in lags]
-    back = [_side_by_side([piece[i] for piece in pieces]) for i in range(len(lags))]
+    ahead = [rows_of(shard[k], first, first + n_rows) for k in lags]
+    back = [side_by_side([piece[i] for piece in pieces]) for i in range(len(lags))]
     return merged_rows(ahead, back, weights, columns)
-
-
-def _rows(matrix: SparseMatrix, low: int, high: int) -> SparseMatrix:
-    begin, end = int(matrix.indptr[low]), int(matrix.indptr[high])
-    pointers = np.asarray(matrix.indptr[low : high + 1]) - begin
-    return _matrix(pointers, matrix.indices[begin:end], matrix.data[begin:end], matrix.columns)
-
-
-def _side_by_side(pieces: Sequence[SparseMatrix]) -> SparseMatrix:
-    """Join matrices with the same rows; columns are numbered on."""
-    lengths = np.stack([np.diff(piece.indptr) for piece in pieces])  # (pieces, rows)
-    pointers = np.concatenate([[0], np.cumsum(lengths.sum(axis=0))])
-    starts = pointers[:-1] + np.cumsum(lengths, axis=0) - lengths  # where a row of a piece goes
-    offsets = np.cumsum([0, *(piece.columns for piece in pieces)])
-    indices = np.empty(pointers[-1], np.int32)
-    data = np.empty(pointers[-1], np.result_type(*(piece.data.dtype for piece in pieces)))
-    for piece, start, length, offset in zip(pieces, starts, lengths, offsets[:-1], strict=True):
-        places = np.repeat(start - piece.indptr[:-1], length) + np.arange(len(piece.indices))
-        indices[places] = piece.indices + np.int32(offset)
-        data[places] = piece.data
-    return _matrix(pointers, indices, data, int(offsets[-1]))
-
-
-def _matrix(pointers: NDArray[Any], indices: NDArray[Any], data: NDArray[Any], columns: int) -> SparseMatrix:
-    return SparseMatrix(np.asarray(pointers, np.int64), np.asarray(indices), np.asarray(data), columns)

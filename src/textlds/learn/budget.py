@@ -7,9 +7,11 @@ words, h dimensions, n iterations, R lags, p the size of the sketch, and E entri
     counting   T                               tokens
     products   E p + E_1 · 16 h + V · 600 h    entries times columns: the moments, profiles, spelling
     dense      6 V p² + 12 n R p² h            flops: bases and whitening; EM
-    memory     8 E + 4 V (3 p + 6 h)           bytes of fitting; counting has a budget of its own
+    memory     8 E + max(9 E, 12 V p) + 24 V h bytes of fitting; counting has a budget of its own
 
-p = h, and where one-hot words are observed, the size of the sketch; its basis takes 8 E p / R products more. E is
+8 E are the counts (no more than half of the memory: larger ones are read as they are used), 9 E the merged counts that
+meaning comes from (12 bytes an entry, three quarters of E at 75M tokens; no more than 50,000² of them). p = h, and
+where one-hot words are observed, the size of the sketch; its basis takes 8 E p / R products more. E is
 extrapolated from a corpus of 75M tokens: it grows as T^0.8 V^0.2.
 """
 
@@ -28,6 +30,7 @@ from textlds.counts.counting import count_corpus
 from textlds.counts.plan import parse_memory
 from textlds.errors import ArgumentError
 from textlds.learn.settings import FitSettings
+from textlds.lexicon.meaning import CORE
 from textlds.lexicon.profiles import PRODUCTS
 from textlds.linalg.sparse import SparseMatrix
 from textlds.linalg.threads import check_threads, one_blas_thread
@@ -166,7 +169,9 @@ def _choice(
         columns += 8 * E * p / R
     flops = 6.0 * V * p * p + 12.0 * n * R * p * p * h
     seconds = tokens * rates.counting + columns * rates.products + flops * rates.dense
-    return Choice(counting, settings, tokens, _MARGIN * seconds, _MARGIN * (8 * E + 4 * V * (3 * p + 6 * h)))
+    mapped, merged = min(8 * E, parse_memory(counting.memory) / 2), min(9 * E, 12.0 * min(V, CORE) ** 2)
+    held = mapped + _MARGIN * (max(merged, 12.0 * V * p) + 24.0 * V * h)
+    return Choice(counting, settings, tokens, _MARGIN * seconds, held)
 
 
 def measure(sources: Sequence[Source], text: TextSettings | None, counting: CountSettings, *, threads: int) -> Rates:

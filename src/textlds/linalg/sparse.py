@@ -120,18 +120,14 @@ class SparseMatrix:
         """
         out = np.empty((self.shape[0], X.shape[1]), X.dtype)
         left, U = (np.ascontiguousarray(array, X.dtype) for array in (left, U))
-        parts = self._parts()
         for start, panel, low in panel_blocks(X, right, V):
-            arrays = (*self._arrays, _readonly(panel), _readonly(left), _readonly(U), _readonly(low))
-            parallel_map(partial(_gather, *arrays, out, start), parts, threads=self.threads)
+            self.write_product(panel, left, U, low, out, start)
         return out
 
-    def packed_matmat(self, panel: Panel, left: Panel, U: Panel, low: Panel) -> Panel:
-        """Return diag(left) M · panel − U · low, for a block of :func:`panel_blocks`, on one thread."""
-        out = np.empty((self.shape[0], panel.shape[1]), panel.dtype)
+    def write_product(self, panel: Panel, left: Panel, U: Panel, low: Panel, out: Panel, start: int) -> None:
+        """Write diag(left) M · panel − U · low into ``out`` from a column on, for a block of :func:`panel_blocks`."""
         arrays = (*self._arrays, _readonly(panel), _readonly(left), _readonly(U), _readonly(low))
-        _gather(*arrays, out, 0, (0, self.shape[0]))
-        return out
+        parallel_map(partial(_gather, *arrays, out, start), self._parts(), threads=self.threads)
 
     def rmatmat(self, X: Panel) -> Panel:
         """Return Mᵀ X."""

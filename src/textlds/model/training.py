@@ -13,6 +13,7 @@ from textlds.counts.lagcounts import LagCounts
 from textlds.errors import FormatError
 from textlds.learn.run import Callback, Fitted, fit_counts
 from textlds.learn.settings import FitSettings
+from textlds.lexicon.streamed import load_within
 from textlds.model.textlds import TextLDS
 from textlds.progress import ProgressOption, resolve
 from textlds.storage.folders import check_output, remove
@@ -35,6 +36,7 @@ def fit_to_folder(
     settings: FitSettings,
     *,
     callback: Callback[TextLDS] | None = None,
+    memory: str | int | None = None,
     resume: bool = False,
     force: bool = False,
     threads: int | None = None,
@@ -47,6 +49,7 @@ def fit_to_folder(
         output: The model folder to write.
         settings: How to fit.
         callback: Called after every iteration; True stops.
+        memory: A limit: counts of a folder that take more than half of it are read as they are used.
         resume: Continue interrupted work.
         force: Replace the output, and throw away unfinished work unless it is resumed.
         threads: How many; all cores by default.
@@ -55,7 +58,7 @@ def fit_to_folder(
     with Work(output, {"task": "fit"}, resume=resume, force=force) as work:
         if work.finished:
             return _finished(Path(output), settings)
-        loaded = counts if isinstance(counts, LagCounts) else LagCounts.load(counts)
+        loaded = counts if isinstance(counts, LagCounts) else load_within(counts, memory, threads=threads)
         return _fit(loaded, settings, work, callback, threads=threads, progress=progress)
 
 
@@ -94,25 +97,26 @@ def train_to_folder(
     with Work(output, job, sizes=corpus.sizes, resume=resume, force=force, again=identities is not None) as work:
         if work.finished:
             return _finished(Path(output), settings, tokenizer=corpus.request.text.custom)
-        counts = _counts(work, corpus, None if place is None else Path(place), force=force, progress=progress)
+        _make_counts(work, corpus, target := Path(place or work.folder / "counts"), force=force, progress=progress)
+        counts = load_within(target, corpus.request.settings.memory, threads=threads)
         work.retry = True  # with other settings of the fit, the counts can be used again
         return _fit(
             counts, settings, work, None, tokenizer=corpus.request.text.custom, threads=threads, progress=progress
         )
 
 
-def _counts(work: Work, corpus: Corpus, place: Path | None, *, force: bool, progress: ProgressOption) -> LagCounts:
-    """Return the counts of unfinished work; those that are damaged or missing are made again."""
-    target = place or work.folder / "counts"
+def _make_counts(work: Work, corpus: Corpus, target: Path, *, force: bool, progress: ProgressOption) -> None:
+    """Count, unless the counts of unfinished work are there; those that are damaged or missing are made again."""
     if work.published(target):
         try:
-            return LagCounts.load(target)
+            LagCounts.load(target)
         except FormatError:
             remove(target)
-    if place is not None:
-        check_output(place, force=force)
+        else:
+            return
+    if target.parent != work.folder:
+        check_output(target, force=force)
     count_into(work, target, corpus, resolve(progress))
-    return LagCounts.load(target)
 
 
 def _fit(
