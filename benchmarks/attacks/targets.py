@@ -221,9 +221,10 @@ def _index(inputs: Path, output: Path) -> None:
 
 def _tag(inputs: Path, output: Path) -> None:
     options = {"settings": dataclasses.replace(_OF_TAGGER, lexical=False), "recipe": "context"}
+    sentences = list(read_tagged(str(inputs / "tags.tsv")))
     train_files(
-        inputs.parent / "profiles", str(inputs / "tags.tsv"), None, output, column=None, format="tsv", gazetteer=[],
-        options=options, bundle=True, threads=1, resume=True, force=False, quiet=True,
+        inputs.parent / "profiles", sentences, None, output, column=None, gazetteer=[], options=options, bundle=True,
+        threads=1, resume=True, force=False, quiet=True,
     )  # fmt: skip
 
 
