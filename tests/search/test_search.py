@@ -277,6 +277,23 @@ def test_senses_of_a_word(tmp_path):
         index.senses("banks")
 
 
+@pytest.mark.parametrize("size", [2, 6])
+def test_senses_are_not_spellings(tmp_path, size):
+    """Capitals that occur in one line of two, whatever its topic."""
+    rng = np.random.default_rng(1)
+    topics = [["river", "water", "fish", "sat", "boat"], ["money", "loan", "raised", "rates", "debt"]]
+    lines = [[str(w) for w in rng.choice(topics[i % 2], 8)] for i in range(900)]
+    for i, line in enumerate(lines):
+        line.insert(4, "Bank" if i % 4 < 2 else "bank")
+    model = fit(counts_of(lines), state_size=size, iterations=1)
+    index = OccurrenceIndex.build(model, iter(lines[:200]), tmp_path / "i")
+    for sense in index.senses("bank", n=2, examples=100):
+        assert sense.size == 100
+        assert {occurrence.word for occurrence in sense.examples} == {"bank", "Bank"}
+        about = {word for occurrence in sense.examples for word in occurrence.sentence.split()} - {"bank", "Bank"}
+        assert about in [set(topic) for topic in topics]
+
+
 RAW = [
     "Dr. Ang met the river at noon. The bank of the river was wet! “Loan?” she said.",
     "",

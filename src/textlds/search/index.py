@@ -17,6 +17,7 @@ from textlds.corpus.reading.opening import Sources, open_sources
 from textlds.corpus.settings import IndexSettings
 from textlds.corpus.tokens.tokenizer import as_callable
 from textlds.errors import REMEDY, ArgumentError, FormatError, UnknownWordError, check_choice, check_finite
+from textlds.linalg.sphere import on_sphere
 from textlds.linalg.threads import check_threads
 from textlds.model.exploring import mean_at
 from textlds.model.loading import ModelLike, open_model
@@ -256,7 +257,17 @@ class OccurrenceIndex:
         drawn = np.random.default_rng(seed).permutation(stop - start)[:_GROUPED]
         rows = np.sort(drawn) + start
         vectors = np.stack([self._vectors.rows(int(row), int(row) + 1)[0] for row in rows])
+        if self._recipe.parts == ("sense",):
+            vectors = self._topics(word, vectors)
         return [self._sense(cluster, rows, word, examples) for cluster in clusters(vectors, n, seed=seed)]
+
+    def _topics(self, word: str, vectors: Vectors) -> Vectors:
+        """Return senses of a word, (m, d), without the directions of its spellings: bank and Bank are one word."""
+        key, settings = word_key(word, self.model.vocabulary.settings), self.model.vocabulary.settings
+        spellings = [row for row, known in enumerate(self.model.words) if word_key(known, settings) == key]
+        basis = np.linalg.svd(self.model.words.vectors[spellings].T, full_matrices=False)[0]
+        basis = basis[:, : vectors.shape[1] // 2]  # of very small vectors something must be left
+        return vectors - (vectors @ basis) @ basis.T
 
     def _sense(self, cluster: Cluster, rows: NDArray[np.int64], word: str, examples: int) -> Sense:
         typical = rows[cluster.members]
@@ -264,7 +275,9 @@ class OccurrenceIndex:
         words: list[tuple[str, float]] = []
         if self._recipe.parts == ("sense",):
             own = [self.model.words.row(word)] if word in self.model.words else []
-            words = self.model.words.nearest(cluster.centre, n=_NEIGHBOURS, without=own)
+            # the word and the topic of the group alike, as for a word in a context
+            vector = on_sphere(cluster.centre[None])[0] + self.model.words.vectors[own].sum(axis=0)
+            words = self.model.words.nearest(vector, n=_NEIGHBOURS, without=own)
         return Sense(len(typical) / len(rows), len(typical), [name for name, _ in words], shown)
 
     def _asked(self, word: str, context: Text) -> Vectors:
