@@ -267,7 +267,8 @@ class OccurrenceIndex:
         spellings = [row for row, known in enumerate(self.model.words) if word_key(known, settings) == key]
         basis = np.linalg.svd(self.model.words.vectors[spellings].T, full_matrices=False)[0]
         basis = basis[:, : vectors.shape[1] // 2]  # of very small vectors something must be left
-        return vectors - (vectors @ basis) @ basis.T
+        left: Vectors = vectors - (vectors @ basis) @ basis.T
+        return left
 
     def _sense(self, cluster: Cluster, rows: NDArray[np.int64], word: str, examples: int) -> Sense:
         typical = rows[cluster.members]
