@@ -102,14 +102,14 @@ def draw_tracking(path: Path) -> None:
     found = track()
     time = np.arange(len(found.state))
     panels = (
-        ("filter: what came before, and now", found.mean_filt, found.var_filt, "#ef6c00"),
-        ("smoother: what comes after, too", found.mean_smooth, found.var_smooth, "#00796b"),
+        ("filter: the text so far", found.mean_filt, found.var_filt, "#ef6c00"),
+        ("smoother: the whole text", found.mean_smooth, found.var_smooth, "#00796b"),
     )
     figure, axes = pyplot.subplots(1, 2, figsize=(10, 3.4), sharey=True, layout="constrained")
     for axis, (title, mean, var, colour) in zip(axes, panels, strict=True):
         band = 2 * np.sqrt(var)
         axis.fill_between(time, mean - band, mean + band, color=colour, alpha=0.18, linewidth=0)
-        axis.plot(time, found.seen, ".", color="#90a4ae", label="seen")
+        axis.plot(time, found.seen, ".", color="#90a4ae", label="observed")
         axis.plot(time, found.state, color="#263238", linewidth=1.2, label="hidden state")
         axis.plot(time, mean, color=colour, linewidth=2, label="estimate")
         axis.set_title(title, fontsize=11)

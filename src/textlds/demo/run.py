@@ -92,7 +92,7 @@ def _read_and_count(show: _Show, threads: int) -> tuple[list[str], LagCounts]:
 
     show.step(
         "Text",
-        "The corpus is on this machine already: the documentation strings of Python and of the libraries that textlds "
+        "The corpus is already on this machine: the documentation strings of Python and of the libraries that textlds "
         "uses, read from their source files.",
     )
     files = source_files()
@@ -102,7 +102,7 @@ def _read_and_count(show: _Show, threads: int) -> tuple[list[str], LagCounts]:
         with RichProgress().task("Read", len(files), "files") as task:
             texts = list(read_corpus(files, processes=min(threads, 4), on_files=task.advance))
         if not compiled.done():
-            show.note("Compiling, once on a machine ...")
+            show.note("Compiling, once per machine ...")
         compiled.result()
     read = time.perf_counter()
     counts = count(
@@ -128,7 +128,7 @@ def _fit(show: _Show, counts: LagCounts, settings: dict[str, Any]) -> TextLDS:
 
     show.step(
         "Learning",
-        "From here on only the counts are needed, not the text. Each iteration of EM makes the counts more likely:",
+        "From here on, only the counts are needed, not the text. The likelihood increases with every iteration of EM:",
     )
     model = fit(counts, pseudocount=PSEUDOCOUNT, progress=True, **settings)
     history = model.history
@@ -149,20 +149,20 @@ def _installed(show: _Show) -> None:
         return
     show.step(
         "An installed model",
-        "The package textlds-en has a model of English. The same word in two contexts, and words near it:",
+        "The package textlds-en has a model of English. The same word in two contexts, and similar words:",
     )
     for word, *contexts in ENGLISH_IN_CONTEXT:
         show.contexts(word, [(text, _names(model.similar(word, context=text, n=6))) for text in contexts])
 
 
 def _neighbours(show: _Show, model: TextLDS) -> None:
-    show.step("Words", "Words that are about the same things have similar vectors. The nearest ones to a few:")
+    show.step("Words", "Words with similar meanings have similar vectors. The nearest neighbours of some words:")
     show.pairs([(word, _names(model.similar(word, n=7))) for word in WORDS if word in model.vocabulary])
 
 
 def _contexts(show: _Show, model: TextLDS) -> None:
     show.step(
-        "Words in context", "A vector belongs to a word where it occurs: the same word, two contexts, other neighbours."
+        "Words in context", "The vector of a token depends on its context: the same word, two contexts, other neighbours."
     )
     for word, *contexts in IN_CONTEXT:
         if word in model.vocabulary:
@@ -172,7 +172,7 @@ def _contexts(show: _Show, model: TextLDS) -> None:
 def _transitions(show: _Show, model: TextLDS) -> None:
     show.step(
         "Transitions",
-        "The state moves as the text continues. Three of its transitions, as words likely before and after:",
+        "The state changes from word to word. Three of its transitions, as words that are likely before and after:",
     )
     readable = sorted(model.dynamics(24, words=6), key=_strange_words)[:3]  # sorted() keeps equal ones by strength
     show.pairs([(" ".join(pair.source), " ".join(pair.target)) for pair in readable], arrow=True)
@@ -184,7 +184,7 @@ def _strange_words(pair: Transition) -> int:
 
 
 def _speed(show: _Show, model: TextLDS, texts: Sequence[str], threads: int) -> None:
-    show.step("Speed", "A vector for every token of a text, each knowing the whole sentence:")
+    show.step("Speed", "A vector for every token, which depends on the whole sentence:")
     lengths = itertools.accumulate(len(text) for text in texts)
     sample = texts[: bisect.bisect(list(lengths), _EMBED_CHARACTERS)]
     sum(len(text) for text in model.embed(texts[:10], threads=threads))  # compile
@@ -241,7 +241,7 @@ class _Show:
         bars = sparkline(values)
         self._console.print(f"   {bars}", style="bold green", markup=False)
         self.result(
-            f"{values[0]:.2f} → {values[-1]:.2f} nats per token over a model without context, "
+            f"{values[0]:.2f} → {values[-1]:.2f} nats per token relative to a model without context, "
             f"{len(values) - 1} iterations, {seconds:.0f} s."
         )
 
