@@ -161,9 +161,7 @@ def _neighbours(show: _Show, model: TextLDS) -> None:
 
 
 def _contexts(show: _Show, model: TextLDS) -> None:
-    show.step(
-        "Words in context", "The vector of a token depends on its context: the same word, two contexts, other neighbours."
-    )
+    show.step("Words in context", "Vectors depend on the context: the same word, two contexts, other neighbours.")
     for word, *contexts in IN_CONTEXT:
         if word in model.vocabulary:
             show.contexts(word, [(text, _names(model.similar(word, context=text, n=6))) for text in contexts])

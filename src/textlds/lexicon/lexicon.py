@@ -59,7 +59,7 @@ def make_lexicon(
         threads: How many; the result is the same.
         progress: Where to show it.
     """
-    with progress.task("Words", PRODUCTS + STEPS, "steps") as task:
+    with progress.task("Profiles", PRODUCTS + STEPS, "steps") as task:
         rng = np.random.default_rng([seed, 4])
         profiles = word_profiles(neighbours, size, rng=rng, threads=threads, on_product=task.advance)
         known = counts.vocabulary.n_types
