@@ -6,9 +6,9 @@ spmm        sparse times dense on real counts (20M tokens, V = 50,000), float32 
             and scipy, one thread
 relaxation  E-steps until plain EM's likelihood after 50 iterations is reached: plain and over-relaxed
 sketch      learning from the same counts (20M tokens, V = 50,000, h = 100, 50 iterations): full space and sketch
-train       `textlds train` from raw text to model (V = 100,000, h = 200, 50 iterations) on 5M, 20M and all of the text,
-            and gensim's CBOW with 200 dimensions and 5 epochs on all of it (tokenised in memory before the clock
-            starts), the same number of threads
+train       `textlds train` from raw text to model (V = 100,000, h = 200) on beginnings of the text, time and memory, of
+            profiles and of one-hot words; and gensim's CBOW with 200 dimensions and 5 epochs on the largest of them
+            (tokenised in memory before the clock starts), the same number of threads
 
 Wall-clock and processor seconds are printed with the number of threads; on a machine that others use, compare ratios.
 """
@@ -32,7 +32,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import textlds
-from benchmarks.texts import BYTES_A_TOKEN, first_bytes
+from benchmarks.texts import first_bytes
 from textlds.learn import em
 from textlds.learn.moments import word_moments
 from textlds.learn.run import make_sketch
@@ -51,6 +51,7 @@ def main() -> None:
     parser.add_argument("--sections", nargs="+", default=SECTIONS, choices=SECTIONS)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--tokens", type=float, default=20e6, help="size of the text for all but train")
+    parser.add_argument("--sizes", type=float, nargs="+", default=[5e6, 20e6, 75e6], help="of the texts of train")
     parser.add_argument("--epochs", type=int, default=5, help="of gensim")
     parser.add_argument("--vocab-size", type=int, default=50_000, help="for all but train")
     parser.add_argument("--state-size", type=int, default=100, help="for all but train")
@@ -193,41 +194,16 @@ def sketch(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
 
 def train(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    results: dict[str, Any] = {"threads": arguments.threads, "textlds": []}
-    everything = arguments.text.stat().st_size / BYTES_A_TOKEN
-    for tokens in (*(size for size in (5e6, 20e6) if size < everything), everything):
-        text = prefix(arguments.text, tokens, folder) if tokens < everything else arguments.text
-        command = [
-            sys.executable,
-            "-m",
-            "textlds",
-            "train",
-            str(text),
-            "-o",
-            str(folder / "model"),
-            "--force",
-            "--json",
-        ]
-        options = ["--vocab-size", "100000", "--state-size", "200", "--threads", str(arguments.threads)]
-        before = os.times()
-        began = time.perf_counter()
-        output = subprocess.run([*command, *options], check=True, capture_output=True, text=True).stdout
-        seconds, after = time.perf_counter() - began, os.times()
-        learning = float(json.loads(output.splitlines()[-1])["seconds"])
-        facts = {
-            "tokens": int(textlds.load(folder / "model").history.settings["tokens"]),
-            "seconds": seconds,
-            "cpu_seconds": after.children_user + after.children_system - before.children_user - before.children_system,
-            "learning seconds": learning,
-        }
-        show("textlds train", facts)
-        results["textlds"].append(facts)
+    results: dict[str, Any] = {"threads": arguments.threads, "textlds": [], "words": []}
+    for tokens in arguments.sizes:
+        text = prefix(arguments.text, tokens, folder)
+        for name, observations in (("textlds", "profiles"), ("words", "words")):
+            facts = one_training(text, observations, arguments.threads, folder / "model")
+            show(f"textlds train, {observations}", facts)
+            results[name].append(facts)
     last = results["textlds"][-1]
-    if len(results["textlds"]) > 2:
-        results["learning growth"] = last["learning seconds"] / results["textlds"][1]["learning seconds"]
-        show("learning part, all of the text / 20M tokens", {"ratio": results["learning growth"]})
     try:
-        results["gensim"] = gensim(arguments)
+        results["gensim"] = gensim(text, arguments)
     except ImportError:
         print("  gensim: not installed")
         return results
@@ -237,10 +213,30 @@ def train(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     return results
 
 
-def gensim(arguments: argparse.Namespace) -> dict[str, float]:
+def one_training(text: Path, observations: str, threads: int, output: Path) -> dict[str, Any]:
+    """Train from raw text in a process of its own; return what it took, memory in MB."""
+    command = [sys.executable, "-m", "textlds", "train", str(text), "-o", str(output), "--force", "--quiet"]
+    sizes = ["--vocab-size", "100000", "--state-size", "200", "--threads", str(threads)]
+    began = time.perf_counter()
+    process = subprocess.Popen([*command, *sizes, "--observations", observations])
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)  # wait4 took it: Popen must not wait again
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
+    seconds, history = time.perf_counter() - began, textlds.load(output).history
+    return {
+        "tokens": int(history.settings["tokens"]),
+        "seconds": seconds,
+        "cpu_seconds": used.ru_utime + used.ru_stime,
+        "learning seconds": history.seconds[-1],
+        "memory": used.ru_maxrss / 1024,
+    }
+
+
+def gensim(text: Path, arguments: argparse.Namespace) -> dict[str, float]:
     from gensim.models import Word2Vec
 
-    with arguments.text.open(encoding="utf-8") as lines:
+    with text.open(encoding="utf-8") as lines:
         sentences = [line.split() for line in lines]  # fewer tokens than textlds finds, which favours gensim
     model = Word2Vec(vector_size=200, window=3, sg=0, workers=arguments.threads, max_final_vocab=100_000, min_count=1)
     model.build_vocab(sentences)
@@ -267,6 +263,7 @@ def plot(results: dict[str, Any], path: Path) -> None:
     tokens = [row["tokens"] / 1e6 for row in results["textlds"]]
     figure, axes = plt.subplots(figsize=(6, 4))
     axes.plot(tokens, [row["seconds"] for row in results["textlds"]], "o-", label="textlds train, raw text to model")
+    axes.plot(tokens, [row["seconds"] for row in results["words"]], "o--", label="the same, observing one-hot words")
     axes.plot(tokens, [row["learning seconds"] for row in results["textlds"]], "s-", label="its learning part")
     if "gensim" in results:
         axes.plot(tokens[-1:], [results["gensim"]["seconds"]], "^", label="gensim CBOW, 5 epochs")
