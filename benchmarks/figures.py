@@ -138,7 +138,11 @@ def tagging() -> list[tuple[str, str, str, str]]:
         return float(seeds[0]["figures"]["scores"][units][part]["all"])
 
     columns = dict.fromkeys(key.split(" / ")[1] for key in cells if key.startswith("ewt / ") and "seed" in key)
-    own = max((name for name in columns if name.startswith("EM")), key=lambda name: accuracy(name, "dev"), default=None)
+    own = max(
+        (name for name in columns if name.startswith(("EM", "default"))),
+        key=lambda name: accuracy(name, "dev"),
+        default=None,
+    )
     if own is None or "transformer" not in columns:
         return []
     others = ("word2vec", "word2vec ± 1", "word2vec ± 1, spelling", "transformer")
