@@ -1,4 +1,4 @@
-"""Options that several commands share, and those that stand for the fields of settings."""
+"""Options that several commands share, and those made from the fields of settings."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ TextFiles = Annotated[
 
 
 def typer_option(settings: type[Settings], field: str) -> Any:
-    """Return the option of a command that stands for a field of settings."""
+    """Return the option of a command that sets a field of settings."""
     facts: Option = settings.options()[field].metadata["option"]
     name = facts.flag or f"--{field.replace('_', '-')}"
     about, metavar, least = facts.help, facts.metavar, facts.minimum

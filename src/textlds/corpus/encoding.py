@@ -240,7 +240,7 @@ def assemble(
     n_rows = n_tokens = n_starts = first_row = k = 0
     for text in range(ends.size):
         fresh = True  # a sequence begins with the next token
-        pending = False  # a boundary stands between the last token and the next
+        pending = False  # a boundary is between the last token and the next
         while k < found.size and spans[2 * k] < ends[text]:
             row, start, end = found[k], spans[2 * k], spans[2 * k + 1]
             k += 1

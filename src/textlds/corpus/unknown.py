@@ -1,4 +1,4 @@
-"""The class that stands for a word outside the vocabulary.
+"""The class of a word outside the vocabulary.
 
 ``"single"`` has one class, the paper's OOV. ``"shape"`` has those of :data:`SHAPES`: what a word's characters say
 about its part of speech. The class depends on the (normalised) word alone, so counts can be folded into it at any

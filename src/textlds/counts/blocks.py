@@ -270,7 +270,7 @@ def scale(values: NDArray[Any], weight: int | float) -> NDArray[Any]:
 
 
 def spans(sizes: I64, limit: int) -> Iterator[tuple[int, int]]:
-    """Cut rows into consecutive ranges of at most ``limit`` entries (a single larger row stands alone)."""
+    """Cut rows into consecutive ranges of at most ``limit`` entries (a single larger row is a range by itself)."""
     ends = np.cumsum(sizes)
     low = done = 0
     while low < len(sizes):

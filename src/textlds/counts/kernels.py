@@ -97,7 +97,7 @@ def count_boundaries(ids: I32, after_token: bool) -> tuple[int, bool]:
 
 @kernel
 def in_share(types: NDArray[np.uint8], offsets: I64, share: int, shares: int, chosen: Flags) -> None:
-    """Mark the types whose hash falls into one of ``shares`` equal parts, whatever table they stand in."""
+    """Mark the types whose hash falls into one of ``shares`` equal parts, whatever table they are in."""
     for i in range(offsets.size - 1):
         h = np.uint64(0xCBF29CE484222325)  # FNV-1a
         for b in range(offsets[i], offsets[i + 1]):
@@ -275,7 +275,7 @@ def merge_rows(
 
     Segment s is columns[begins[s]:ends[s]] with their values (int64 or float64, any sign, columns in any order).
     Accumulators and outputs have a first axis of length 1. Totals that are zero are left out.
-    Cost: a few nanoseconds an entry, whatever the number of segments.
+    Cost: a few nanoseconds per entry, whatever the number of segments.
 
     Returns:
         Entries written; ``lengths`` (rows,) tells how many each row has.

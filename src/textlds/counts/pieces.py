@@ -1,6 +1,6 @@
 """Pieces: stretches of the corpus, tokenised, each with its own table of types.
 
-The pieces of a corpus, one after the other, are the whole stream of provisional ids; END markers stand where sources
+The pieces of a corpus, one after the other, are the whole stream of provisional ids; END marks where sources
 end. A piece's ids refer to its own table, so that pieces can be made by any thread, process or machine. They wait for
 the vocabulary in memory, or on disk where memory is short or work has to survive a kill.
 """

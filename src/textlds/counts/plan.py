@@ -4,7 +4,7 @@ The budget is what counting may take on top of what the process holds already. T
 other, but for pieces that wait in memory while the first block is counted; about a quarter is left for the allocator
 and for what is not planned. With w threads, V rows, R lags:
 
-    tokenising   w + 2 pieces in the making, 3 bytes a byte of text; pieces that wait in memory, a fifth of the budget
+    tokenising   w + 2 pieces in progress, 3 bytes per byte of text; pieces that wait in memory, a fifth of the budget
     counting     rows and their index, 8 bytes per token; accumulators, 4 V R w; output buffers, 8 R max(E, V) (w + 1);
                  together more than half of it
     merging      40 bytes an entry in flight
@@ -32,7 +32,7 @@ class Plan:
         threads: Threads.
         piece_bytes: Text a piece.
         held_bytes: Pieces that may wait in memory.
-        types_bytes: Table of types in the making; beyond it, the types are summed share by share.
+        types_bytes: Unfinished table of types; beyond it, the types are summed share by share.
         block_tokens: Tokens a block; a corpus that fits in one needs no merging.
         entries: Entries a lag that a thread writes before it hands them over.
     """

@@ -75,7 +75,7 @@ def leave_out_repeats(store: PieceStore, kept: int, memory: int) -> Repeats:
 
 
 def ranks(hashes: Hashes) -> I64:
-    """Return how many equal hashes stand before each, (n,)."""
+    """Return how many equal hashes precede each, (n,)."""
     order = np.argsort(hashes, kind="stable")
     ordered = hashes[order]
     begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(hashes) else order[:0]

@@ -145,7 +145,7 @@ def _installed(show: _Show) -> None:
 
     try:
         model = TextLDS.load(find_model(ENGLISH))
-    except TextLDSError:  # not installed, or not as it should be: the demonstration goes on with its own
+    except TextLDSError:  # not installed, or not as it should be: the demonstration continues with its own
         return
     show.step(
         "An installed model",

@@ -65,7 +65,7 @@ def read_scws(path: PathLike) -> list[ContextPair]:
     """Read Stanford's contextual word similarities.
 
     Tab-separated: number, word, part of speech, word, part of speech, context, context, mean score, scores. The words
-    stand in their contexts, which are tokenised, as ``<b> word </b>``.
+    occur in their contexts, which are tokenised, as ``<b> word </b>``.
     """
     name = os.fspath(path)
     pairs: list[ContextPair] = []

@@ -47,7 +47,7 @@ class MajorityTags:
         counts: dict[str, Counter[str]] = {}
         for token, tag in zip(tokens_of(train), tags_of(train), strict=True):
             counts.setdefault(token, Counter())[tag] += 1
-        # ties go to what stands first in the alphabet, so that the order of the sentences does not matter
+        # ties go to the first in alphabetical order, so that the order of the sentences does not matter
         majority = {word: min(found, key=lambda tag: (-found[tag], tag)) for word, found in counts.items()}
         frequent = sorted(counts, key=lambda word: (-counts[word].total(), word))[: min(FREQUENT, len(counts) // 100)]
         certain = {w for w in frequent if counts[w][majority[w]] >= CERTAIN * counts[w].total()}

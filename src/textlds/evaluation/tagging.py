@@ -96,7 +96,7 @@ def evaluate_tagging(
     search: Search = "none",
     progress: ProgressOption = False,
 ) -> TaggingResult:
-    """Learn to tag from token vectors and say how well it goes on all, known and unknown words.
+    """Learn to tag from token vectors and report the accuracy on all, known and unknown words.
 
     Args:
         features: The token vectors, such as :func:`textlds.evaluation.features.model_features`.

@@ -1,7 +1,7 @@
 """Many sequences of different lengths, laid out so that they advance in lock step.
 
 Sequences are sorted by length, longest first, and stored time by time: the tokens at position t of all sequences that
-are that long stand together. A step of the filter is then one matrix product with the rows of the step before, and no
+are that long are together. A step of the filter is then one matrix product with the rows of the step before, and no
 row is padding.
 """
 
@@ -17,7 +17,7 @@ Index = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Packing:
-    """Where the tokens of a batch of sequences stand.
+    """Where the tokens of a batch of sequences are.
 
     Attributes:
         steps: Row at which each time step begins, with the number of rows at the end, (T + 1,).

@@ -35,7 +35,7 @@ def keyed_vectors(model: ModelLike, *, vectors: VectorKind = "meaning", classes:
     Args:
         model: A model or the path of its folder.
         vectors: ``"meaning"``, ``"use"``, ``"input"`` or ``"output"``: see :mod:`textlds.model.static`.
-        classes: ``"keep"`` or ``"drop"`` the classes of unknown words, which stand under their names, ``<unk>`` ...
+        classes: ``"keep"`` or ``"drop"`` the classes of unknown words, which appear under their names, ``<unk>`` ...
     """
     try:
         from gensim.models import KeyedVectors

@@ -337,7 +337,7 @@ def save_vectors(
         model: A model or the path of its folder.
         path: The folder.
         vectors: ``"meaning"``, ``"use"``, ``"input"`` or ``"output"``: see :mod:`textlds.model.static`.
-        classes: ``"keep"`` or ``"drop"`` the classes of unknown words, which stand under their names, ``<unk>`` ...
+        classes: ``"keep"`` or ``"drop"`` the classes of unknown words, which appear under their names, ``<unk>`` ...
         language: The code of the language; spaCy lets no other one use the vectors.
         force: Overwrite a folder that textlds wrote.
 

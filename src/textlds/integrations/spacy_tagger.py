@@ -166,7 +166,7 @@ def sentence_places(doc: Doc) -> list[list[int]]:
     """Return the places of a document's words, sentence by sentence."""
     own = doc.has_annotation("SENT_START")
     found: list[list[int]] = [[]]
-    begins = ended = False  # a sentence begins here; one ends here unless it goes on in lower case
+    begins = ended = False  # a sentence begins here; one ends here unless it continues in lower case
     for token in doc:
         begins |= bool(token.is_sent_start) if own else token.is_space and "\n" in token.text
         if token.is_space:

@@ -1,7 +1,7 @@
 """The clipped linear link: the Gaussian model's own prediction, made a distribution.
 
 The model predicts E[w_t] = μ + μ^½ ∘ C p_t for the indicator of the next word, μ being the frequencies smoothed by κ
-pseudocounts per type. The pseudocounts stand for words strewn in at random, of which the state knows nothing; taken out
+pseudocounts per type. The pseudocounts represent words inserted at random, of which the state knows nothing; taken out
 again, with λ = T / (T + κV) and f the frequencies in the corpus,
 
     P(i | context) ∝ max(f_i + μ_i^½ (C p_t)_i / λ, ε f_i)

@@ -73,7 +73,7 @@ class TokenSurprisals:
         tokens: The tokens as they occur in the text.
         bits: −log₂ P(token | the tokens before it in the text), (n,).
         boundary_bits: The same for the boundary tokens in it, if the model's text is read with one.
-        unknown: Which tokens are outside the vocabulary and stand for their class, (n,).
+        unknown: Which tokens are outside the vocabulary, where their class is predicted, (n,).
     """
 
     tokens: list[str]
@@ -146,7 +146,7 @@ class Perplexity:
 
     @property
     def known_perplexity(self) -> float:
-        """The perplexity of the tokens of the vocabulary alone (unknown ones still stand in the contexts)."""
+        """The perplexity of the tokens of the vocabulary alone (unknown ones are still part of contexts)."""
         known = self.tokens - self.unknown
         return float(2 ** ((self.bits - self.unknown_bits) / known)) if known else float("nan")
 

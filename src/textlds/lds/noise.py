@@ -1,4 +1,4 @@
-"""The noise covariance D of the observations, in the four kinds that the paper speaks of.
+"""The noise covariance D of the observations, in the four kinds of the paper.
 
 D is V x V and never written down. All that the rest of the library needs of it is a :class:`Precision`: D⁺C, the
 h x h matrix Cᵀ D⁺ C, and two scalars. In whitened coordinates, with m the null direction of the observations:

@@ -10,7 +10,7 @@ words, h dimensions, n iterations, R lags, p the size of the sketch, and E entri
     memory     8 E + max(9 E, 12 V p) + 24 V h bytes of fitting; counting has a budget of its own
 
 8 E are the counts (no more than half of the memory: larger ones are read as they are used), 9 E the merged counts that
-meaning comes from (12 bytes an entry, three quarters of E at 75M tokens; no more than 50,000² of them). p = h, and
+meaning comes from (12 bytes per entry, three quarters of E at 75M tokens; no more than 50,000² of them). p = h, and
 where one-hot words are observed, the size of the sketch; its basis takes 8 E p / R products more. E is
 extrapolated from a corpus of 75M tokens: it grows as T^0.8 V^0.2.
 """

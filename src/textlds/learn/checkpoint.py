@@ -30,7 +30,7 @@ _ARRAYS, _FACTS = "arrays.safetensors", "facts.json"
 
 @dataclass(frozen=True)
 class SavedStep:
-    """Where an interrupted fit stands.
+    """How far an interrupted fit got.
 
     Attributes:
         params: The model, in the coordinates of the phase.

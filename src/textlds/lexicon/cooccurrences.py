@@ -1,4 +1,4 @@
-"""How often words stand near each other on either side: the counts of all lags, merged.
+"""How often words occur near each other on either side: the counts of all lags, merged.
 
     M = Σ_k s_k (N_k + N_kᵀ)        s: the shape of the window
 

@@ -46,7 +46,7 @@ def spelling_features(words: Sequence[str], buckets: int) -> tuple[NDArray[np.in
             lower = lower[: _LONGEST // 2] + lower[-_LONGEST // 2 :]
         spelt.append(_BEGINNING + lower + _END)
     lengths = np.fromiter(map(len, spelt), np.int64, len(spelt))
-    # lone surrogates can stand in a Python string, though in no text
+    # lone surrogates can occur in a Python string, though in no text
     characters = np.frombuffer("".join(spelt).encode("utf-32-le", "surrogatepass"), np.uint32)
     room = (_RUNS[1] - _RUNS[0] + 1) * lengths + _OTHERS
     indices = np.empty(int(room.sum()), np.int32)
@@ -71,7 +71,7 @@ def _hash_all(
                 indices[n] = _bucket(_RUN, 0, characters, first, first + size, mask)
                 n += 1
         last = end - 1  # without the mark of the end
-        for size in range(1, min(_ENDINGS, lengths[i] - 3) + 1):  # something must stand before it
+        for size in range(1, min(_ENDINGS, lengths[i] - 3) + 1):  # something must precede it
             indices[n] = _bucket(_ENDING, capitals[i], characters, last - size, last, mask)
             n += 1
         for k in range(3):

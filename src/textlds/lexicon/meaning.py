@@ -1,6 +1,6 @@
 """Meaning: what a word is about, in d numbers, from the counts of all lags alone.
 
-Words near each other in a text are about the same things, on whichever side they stand. With M of
+Words near each other in a text are about the same things, on whichever side they occur. With M of
 :mod:`textlds.lexicon.cooccurrences` over the K most frequent words and its sums r = M 1, and roots as for profiles
 (:mod:`textlds.lexicon.profiles`):
 

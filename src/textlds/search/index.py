@@ -368,7 +368,7 @@ def _sentence(encoder: Encoder, content: Content, position: int) -> tuple[str, i
         begin, end = int(spans[first, 0]), int(spans[last - 1, 1])
         before = data[begin : int(spans[position, 0])].decode("utf-8")
         return data[begin:end].decode("utf-8"), len(before), text.tokens[position]
-    # a tokeniser of the user's does not say where its tokens stand
+    # a tokeniser of the user's does not say where its tokens are
     tokens = list(text.tokens[first:last])
     before = "".join(token + " " for token in tokens[: position - first])
     return " ".join(tokens), len(before), tokens[position - first]

@@ -1,7 +1,7 @@
 """The server as a process: its socket, its signals, and reloading the model.
 
 SIGTERM and SIGINT: no new connections; what is in flight is answered; then the process ends. SIGHUP: the model (tagger,
-index) is read again from its folder while the old one goes on answering; if it cannot be read, the old one stays.
+index) is read again from its folder while the old one continues to answer; if it cannot be read, the old one stays.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     p(y | s) ∝ exp(a[y_1] + Σ_t s[t, y_t] + Σ_t T[y_t, y_{t+1}] + b[y_n])
 
-A transition that is not allowed has T = −inf. Sentences stand one after the other; ``starts`` says where each begins.
+A transition that is not allowed has T = −inf. Sentences follow each other; ``starts`` says where each begins.
 All sums are in float64, scaled at every token, so that a sentence may have any length. Cost: O(n K²).
 """
 

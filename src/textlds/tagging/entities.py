@@ -1,4 +1,4 @@
-"""Entities and the tags that stand for them: IOB1, IOB2 and BIOES."""
+"""Entities and their tags: IOB1, IOB2 and BIOES."""
 
 from __future__ import annotations
 

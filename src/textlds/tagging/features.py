@@ -93,7 +93,7 @@ def combine(base: Array, starts: Array, templates: Array, mask: Any, out: Array)
                     if column < 0:
                         break
                     place = i + templates[f, t, 1]
-                    # 1 and 2 stand for what is before and after the sentence
+                    # 1 and 2 mean what is before and after the sentence
                     term = np.uint64(1) if place < first else np.uint64(2) if place >= last else base[place, column]
                     value = (value ^ term) * np.uint64(0x9E3779B97F4A7C15)
                     value ^= value >> np.uint64(29)

@@ -73,7 +73,7 @@ def inconsistencies(tags: Sequence[str]) -> int:
 
 
 def _is_iob1(sentences: Sequence[Tagged]) -> bool:
-    """Tell whether B- stands only where an entity follows another of its kind, as in IOB1."""
+    """Tell whether B- occurs only where an entity follows another of its kind, as in IOB1."""
     for sentence in sentences:
         for before, tag in zip(("O", *sentence.tags), sentence.tags, strict=False):
             if tag[0] == "S" or tag[0] == "E" or (tag[0] == "B" and before[2:] != tag[2:]):

@@ -36,7 +36,7 @@ class EntitySpan(NamedTuple):
 
 
 class Places:
-    """Where the tokens of a text stand in it, found when they are first asked for."""
+    """Where the tokens of a text are in it, found when they are first asked for."""
 
     def __init__(self, text: str | None, tokens: Sequence[str]) -> None:
         self._text, self._tokens = text, tokens

@@ -187,7 +187,7 @@ class Tagger:
         for number, (given, last) in enumerate(zip(batch.tokens, batch.documents[1:].tolist(), strict=True)):
             tokens = list(given)
             places = Places(batch.texts[number], tokens)
-            for sentence in range(sentence, last):  # noqa: B020  # goes on where the text before ended
+            for sentence in range(sentence, last):  # noqa: B020  # continues where the previous text ended
                 a, b = starts[sentence], starts[sentence + 1]
                 first = a - offsets[number]
                 own, of_tags = confidences[a:b], tags[a:b]

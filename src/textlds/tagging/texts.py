@@ -1,4 +1,4 @@
-"""Texts as sentences of tokens: where each token's bytes stand, its row in the vocabulary, where sentences begin.
+"""Texts as sentences of tokens: where each token's bytes are, its row in the vocabulary, where sentences begin.
 
 A text is a string, which is cut into sentences and tokens as the model's corpus was; a list of tokens, which is one
 sentence; or a list of such lists, the sentences of a document.
@@ -38,9 +38,9 @@ class Batch:
     """Some texts, cut into sentences.
 
     Attributes:
-        encoded: As a model reads them; tokens as they stand, treebank escapes undone.
+        encoded: As a model reads them; tokens as they are, treebank escapes undone.
         tokens: The tokens as they were given, text by text.
-        texts: The strings that they stand in; None for tokens.
+        texts: The strings that they are in; None for tokens.
         starts: Where sentences begin, with n at the end.
         documents: Where documents begin, in sentences, with their number at the end: the texts.
     """
@@ -155,7 +155,7 @@ def _begins(text: EncodedText) -> Ints:
     """Return the tokens at which the sentences of a text begin."""
     if len(text.ids) == len(text.positions):
         return text.starts
-    after = np.flatnonzero(np.diff(text.positions) > 1) + 1  # a boundary token stands between
+    after = np.flatnonzero(np.diff(text.positions) > 1) + 1  # a boundary token is between
     return np.concatenate([[0], after]).astype(np.int64)[: len(text.positions)]
 
 

@@ -144,7 +144,7 @@ class _Run:
         return loss / self._round_steps
 
     def note(self, score: float) -> None:
-        """Keep the weights if they are the best so far, and decide whether to go on."""
+        """Keep the weights if they are the best so far, and decide whether to continue."""
         if score > self.best_score:
             self.best_score, self.best_round = score, self.round
             self.best = dataclasses.replace(

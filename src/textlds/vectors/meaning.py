@@ -73,7 +73,7 @@ class MeaningSpace:
 
         Args:
             names: Any of ``"word_meaning"``, ``"topic"``, ``"sense"``.
-            ids: Rows of all texts, one after the other; those of unknown words go on from the vocabulary's.
+            ids: Rows of all texts, one after the other; those of unknown words continue the vocabulary's.
             unknown: The unknown words, in the order of their rows.
             offsets: Where each text begins.
             ahead: Whether the words to the right count.

@@ -78,7 +78,7 @@ class EmbeddingSpace:
         moments: Second moments of what it gives.
         frequencies: μ, (V,).
         words: The vector of a word alone, (V, h); None for its whitened gain.
-        speller: Gives vectors to unknown words; None where their class stands for them.
+        speller: Gives vectors to unknown words; None where their class is used instead.
         fast: Whether to use the same filter and smoother in the eigenbasis, which is faster and rounds differently,
             where rounding errors stay small in it.
         meaning: What words are about; None for a model that does not know.

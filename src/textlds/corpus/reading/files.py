@@ -138,7 +138,7 @@ class _Unpacker(io.RawIOBase):
                 if self._stream is None:
                     if not block:
                         return 0
-                    block = block.lstrip(b"\0")  # zeros may stand between streams of xz
+                    block = block.lstrip(b"\0")  # zeros may occur between streams of xz
                     if not block:
                         continue
                     self._stream = self._new_stream()

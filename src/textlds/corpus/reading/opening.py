@@ -71,7 +71,7 @@ def _source(path: str, options: ReadSettings) -> Source:
 
 
 def _expand(path: str) -> list[str]:
-    """Return the files that a path, folder, pattern or URL stands for, sorted."""
+    """Return the files that a path, folder, pattern or URL names, sorted."""
     if path == "-":
         return [path]
     if is_remote(path):

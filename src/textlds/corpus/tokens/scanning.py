@@ -92,13 +92,13 @@ def class_at(text: int, i: int, chars: int) -> int:
 
 @kernel
 def begins_word(kind: int) -> bool:
-    """Tell whether a class begins a word (and may stand after a hyphen or apostrophe inside one)."""
+    """Tell whether a class begins a word (and may follow a hyphen or apostrophe inside one)."""
     return LOWER <= kind <= DIGIT
 
 
 @kernel
 def continues(text: int, i: int, chars: int) -> bool:
-    """Tell whether a word goes on at byte i, where a clitic must end."""
+    """Tell whether a word continues at byte i, where a clitic must end."""
     found = class_at(text, i, chars)
     kind = found & 255
     if kind == HYPHEN:

@@ -178,7 +178,7 @@ def tokenize(
     ids: Array,
     spans: Array,
 ) -> int:
-    """Write the ids of the tokens in ``buffer[:n]``, which ends with a newline, and BOUNDARY where one stands.
+    """Write the ids of the tokens in ``buffer[:n]``, which ends with a newline, and BOUNDARY where there is one.
 
     Args:
         spans: Room for ``2 * ids.size`` byte positions, start and end of every token (of a boundary its place only);

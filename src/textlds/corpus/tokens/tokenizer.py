@@ -3,7 +3,7 @@
 The built-in tokeniser, ``"words"``, follows the habits of the Penn Treebank in any alphabet that separates words.
 It reads left to right, a line at a time, and knows nothing but the characters (:mod:`.characters`):
 
-- A **word** is a run of letters, digits and combining marks. Inside it may stand a hyphen or an apostrophe before a
+- A **word** is a run of letters, digits and combining marks. It may contain a hyphen or an apostrophe before a
   letter or digit (``well-known``, ``O'Brien``), a period or middle dot between letters (``e.g``, ``example.com``;
   but not in ``end.The``, a lower-case letter before and a capitalised word after), and ``. , : /`` between digits
   (``3,000.50``, ``9:30``, ``1/2``). Slashes between letters split.
