@@ -12,6 +12,7 @@ from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError
 from textlds.inference import windows as windows_module
 from textlds.lds.params import LDSParams
+from textlds.vectors import space as space_module
 from textlds.vectors.recipes import MEANING_PARTS, PARTS, Recipe
 
 TEXT = ["aaa", "aab", "zzz", "aac", "aaa", "aaa", "aah", "aad", "aab", "aab"]
@@ -332,3 +333,14 @@ def test_both_engines_give_the_same_vectors(method, dtype, fitted):
         space._diagonal = kept
     np.testing.assert_allclose(found, expected, atol=1e-3 if dtype == "float32" else 1e-6)
     assert found[: offsets[1]].any()
+
+
+@pytest.mark.parametrize("common", [1, 7, 1 << 14])
+def test_tables_of_frequent_words_change_nothing(monkeypatch, common):
+    texts = [[*names(39)[i : i + 12], "unheard"] for i in range(0, 30, 3)]
+    parts = ("state", "left_context", "right_context", "word")
+    before, after = (with_meaning(random_model(0, V=40, h=5)) for _ in range(2))
+    goal = np.vstack(vectors(before, texts, parts=parts, weighting="equal"))
+    monkeypatch.setattr(space_module, "_MANY", 1)
+    monkeypatch.setattr(space_module, "_COMMON", common)
+    np.testing.assert_allclose(np.vstack(vectors(after, texts, parts=parts, weighting="equal")), goal, atol=2e-6)

@@ -60,6 +60,26 @@ class Reading:
     nothing_at_end: bool = False
 
 
+class CommonWords:
+    """The most frequent words, of which all texts have many: what is derived from their gains is kept.
+
+    Args:
+        gains: k(w) of the first words, (n, h).
+    """
+
+    def __init__(self, gains: Array) -> None:
+        self.gains = gains
+        self._lock = threading.Lock()
+        self._tables: dict[int, tuple[Array, Array]] = {}
+
+    def table(self, matrix: Array) -> Array:
+        """Return gains · matrix, computed once."""
+        with self._lock:
+            if id(matrix) not in self._tables:  # kept with the matrix, so that no other gets its id
+                self._tables[id(matrix)] = matrix, self.gains @ matrix
+            return self._tables[id(matrix)][1]
+
+
 class DiagonalEngine:
     """A steady-state filter and smoother in the eigenbasis of its filter.
 
@@ -88,6 +108,7 @@ class DiagonalEngine:
             self._real = self._eigenvalues.astype(self.dtype)
             self._rotation = self._imaginary.astype(self.dtype)
             self._enter = self._typed(np.hstack([self._inverse.T, self._S.T @ basis]))
+            self._enter_left = np.ascontiguousarray(self._enter[:, : len(self._real)])
             self._filtered = self._typed(basis.T)
             self._ending = self._typed((identity - self._S).T @ basis)
             self.overlap = system.memory(_FORGOTTEN)
@@ -111,7 +132,7 @@ class DiagonalEngine:
 
     def run(
         self, numbers: NDArray[np.int32], gains: Array, starts: Index, readings: Sequence[tuple[Reading, int]],
-        out: Array, *, threads: int,
+        out: Array, *, threads: int, common: CommonWords | None = None, words: NDArray[np.int32] | None = None,
     ) -> None:  # fmt: skip
         """Write the vectors of sequences, each part of length one, into ``out``.
 
@@ -122,21 +143,28 @@ class DiagonalEngine:
             readings: The parts, and the column at which each begins.
             out: (n, columns).
             threads: How many; the result is the same.
+            common: Words for which tables are kept.
+            words: Which words ``gains`` is of, (m,); needed if tables are kept.
         """
         if len(numbers) == 0:
             return
         both = any(reading.end is not None for reading, _ in readings)
-        enter = self._enter if both else self._enter[:, : len(self._real)]
         fresh = np.zeros(len(numbers) + 1, np.bool_)
         fresh[starts] = True
-        maps = [enter, *(reading.own for reading, _ in readings)]
+        maps = [self._enter if both else self._enter_left, *(reading.own for reading, _ in readings)]
         tables = [np.empty((len(gains), matrix.shape[1]), self.dtype) for matrix in maps]
         bounds = np.empty((len(starts) + 2 * (len(numbers) // _PIECE + 1), 4), np.int64)
         piece = max(_PIECE, self.overlap)
+        kept = None if common is None or words is None else words < len(common.gains)
+        rest = gains if kept is None else gains[~kept]
 
         def derive(begin: int) -> None:
+            part = rest[begin : begin + _ROWS]
             for table, matrix in zip(tables, maps, strict=True):
-                np.matmul(gains[begin : begin + _ROWS], matrix, out=table[begin : begin + _ROWS])
+                if kept is None:
+                    np.matmul(part, matrix, out=table[begin : begin + _ROWS])
+                else:
+                    table[places[begin : begin + _ROWS]] = part @ matrix
 
         def work(bound: Index) -> None:
             low, begin, end, high = bound.tolist()
@@ -161,7 +189,11 @@ class DiagonalEngine:
                     out[begin + last, column : column + own.shape[1]] = 0
 
         with one_blas_thread():
-            parallel_map(derive, range(0, len(gains), _ROWS), threads=threads)
+            if kept is not None and common is not None and words is not None:
+                places = np.flatnonzero(~kept)
+                for table, matrix in zip(tables, maps, strict=True):
+                    table[kept] = common.table(matrix)[words[kept]]
+            parallel_map(derive, range(0, len(rest), _ROWS), threads=threads)
             parallel_map(work, bounds[: cut(starts, piece, self.overlap, bounds)], threads=threads)
 
     def _typed(self, matrix: Matrix) -> Array:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from textlds.corpus.encoding import EncodedText, Encoder, Text
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError, check_finite
-from textlds.inference.diagonal import DiagonalEngine, Reading, distinct_words
+from textlds.inference.diagonal import CommonWords, DiagonalEngine, Reading, distinct_words
 from textlds.inference.engine import Consumer, Engine, Index, Posterior, taken
 from textlds.inference.kernels import unpack_on_sphere
 from textlds.inference.scans import copy_words
@@ -45,6 +45,8 @@ from textlds.vectors.meaning import MeaningSpace
 from textlds.vectors.recipes import MEANING_PARTS, Part, Recipe
 
 _SHIFTS = {"previous_word": -1, "word": 0, "next_word": 1}  # parts that are a word's own vector, and whose
+_MANY = 2048  # distinct words of a window from which on tables of frequent words pay
+_COMMON = 1 << 14  # words that such tables have: 13 MB a part and 26 MB at h = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,12 +271,30 @@ class EmbeddingSpace:
         own = [(i * h, part) for i, part in enumerate(recipe.parts) if part not in MEANING_PARTS]
         readings = [(self._reading(part, recipe), column) for column, part in own if part not in _SHIFTS]
         if readings:
-            diagonal.run(numbers, self.gains_at(distinct, unknown), starts, readings, out, threads=threads)
+            common = self._common if len(distinct) >= _MANY else None
+            gains = self._distinct_gains(distinct, unknown, common)
+            diagonal.run(numbers, gains, starts, readings, out, threads=threads, common=common, words=distinct)
         if len(readings) < len(own):
             words = self.words_at(distinct, unknown)
             for column, part in own:
                 if part in _SHIFTS:
                     copy_words(words, _shifted(numbers, starts, _SHIFTS[part]), out, 0, len(ids), column)
+
+    @cached_property
+    def _common(self) -> CommonWords:
+        with one_blas_thread():
+            return CommonWords(self.gains_at(np.arange(min(_COMMON, len(self._frequencies)), dtype=np.int32)))
+
+    def _distinct_gains(
+        self, words: NDArray[np.int32], unknown: UnknownWords | None, common: CommonWords | None
+    ) -> Array:
+        if common is None:
+            return self.gains_at(words, unknown)
+        kept = words < len(common.gains)
+        gains = np.empty((len(words), common.gains.shape[1]), self._engine.dtype)
+        gains[kept] = common.gains[words[kept]]
+        gains[~kept] = self.gains_at(words[~kept], unknown)
+        return gains
 
     def _reading(self, part: Part, recipe: Recipe) -> Reading:
         name = _moment(part, recipe)
