@@ -14,6 +14,7 @@ a third of a second to import, is imported where it is used.
 from __future__ import annotations
 
 import errno
+import inspect
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -54,8 +55,8 @@ EXTENSION = "textlds"
 class StoredModel(Shim):
     """A model that is read when it is first needed, and saved with the pipeline that uses it.
 
-    A pipeline is built from its configuration before its data are read, and then the folder that the configuration
-    names may long be gone: so nothing is read here until somebody asks.
+    A saved pipeline is rebuilt from its configuration before its data are read, and the folder that the configuration
+    names may no longer exist: so nothing is read before it is needed.
 
     Args:
         source: The path of a model folder.
@@ -194,6 +195,19 @@ class TextLDSComponent(Pipe):
         return self
 
 
+def check_named(path: str | None, kind: str) -> None:
+    """Refuse a folder that does not exist, unless spaCy rebuilds a saved pipeline, which brings its own copy."""
+    from textlds.model.installed import find_model
+
+    if path is None or Path(path).is_dir():
+        return
+    rebuilding = Language.from_config.__func__.__code__  # type: ignore[attr-defined]  # a class method
+    if any(called.frame.f_code is rebuilding for called in inspect.stack(0)):
+        return
+    if kind != "model" or not find_model(path).is_dir():
+        raise FormatError(f"the {kind} folder {path} does not exist. Check the path.")
+
+
 @Language.factory(
     "textlds",
     assigns=[f"token._.{EXTENSION}"],
@@ -203,6 +217,7 @@ def make_component(
     nlp: Language, name: str, model: str | None, recipe: str, assign: str, threads: int | None
 ) -> TextLDSComponent:
     """Make the component ``textlds`` for ``nlp.add_pipe``."""
+    check_named(model, "model")
     return TextLDSComponent(name, model, recipe=recipe, assign=assign, threads=threads)
 
 

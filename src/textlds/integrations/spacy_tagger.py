@@ -187,4 +187,7 @@ def make_tagger(
     nlp: Language, name: str, tagger: str | None, assign: str, min_confidence: float, threads: int | None
 ) -> TaggerComponent:
     """Make the component ``textlds_tagger`` for ``nlp.add_pipe``."""
+    from textlds.integrations.spacy import check_named
+
+    check_named(tagger, "tagger")
     return TaggerComponent(name, tagger, assign=assign, min_confidence=min_confidence, threads=threads)
