@@ -114,7 +114,32 @@ class StoredModel(Shim):
         """The model stays on the processor; its vectors are copied to where they are used."""
 
 
-class TextLDSComponent(Pipe):
+class BatchComponent(Pipe):
+    """A component that annotates a batch of documents at a time."""
+
+    name: str
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Annotate one document."""
+        self.annotate([doc])
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Annotate many documents; a batch that fails goes to the error handler."""
+        for docs in minibatch(stream, batch_size):  # type: ignore[no-untyped-call]
+            try:
+                self.annotate(docs)
+            except Exception as error:
+                self.get_error_handler()(self.name, self, docs, error)
+            else:
+                yield from docs
+
+    def annotate(self, docs: Sequence[Doc]) -> None:
+        """Set the annotations of all these documents."""
+        raise NotImplementedError
+
+
+class TextLDSComponent(BatchComponent):
     """A component that gives every token its vector in context. Get one from ``nlp.add_pipe("textlds", ...)``.
 
     Args:
@@ -151,22 +176,8 @@ class TextLDSComponent(Pipe):
         """The model, read from its folder if it has not been yet."""
         return self._stored.model
 
-    def __call__(self, doc: Doc) -> Doc:
-        """Set the vectors of one document."""
-        self._annotate([doc])
-        return doc
-
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Set the vectors of many documents, a batch at a time."""
-        for docs in minibatch(stream, batch_size):  # type: ignore[no-untyped-call]
-            try:
-                self._annotate(docs)
-            except Exception as error:
-                self.get_error_handler()(self.name, self, docs, error)
-            else:
-                yield from docs
-
-    def _annotate(self, docs: Sequence[Doc]) -> None:
+    def annotate(self, docs: Sequence[Doc]) -> None:
+        """Set the vectors of these documents."""
         found = doc_vectors(self.lds, docs, recipe=self._recipe, threads=self._threads)
         for doc, vectors in zip(docs, found, strict=True):
             _set_hooks(doc, vectors)

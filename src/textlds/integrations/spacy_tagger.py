@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +20,12 @@ from textlds.errors import ArgumentError, FormatError, MissingExtraError
 try:
     import srsly
     from spacy.language import Language
-    from spacy.pipeline import Pipe
     from spacy.tokens import Doc, Span
-    from spacy.util import filter_spans, minibatch
+    from spacy.util import filter_spans
 except ImportError as _error:
     raise MissingExtraError("textlds.integrations.spacy_tagger", "spacy") from _error
+
+from textlds.integrations.spacy import BatchComponent, check_named
 
 if TYPE_CHECKING:
     from textlds.tagging.tagger import Tagger
@@ -55,7 +56,7 @@ UNIVERSAL = frozenset(
 )
 
 
-class TaggerComponent(Pipe):
+class TaggerComponent(BatchComponent):
     """A component that tags. Get one from ``nlp.add_pipe("textlds_tagger", ...)``.
 
     Args:
@@ -94,22 +95,8 @@ class TaggerComponent(Pipe):
             self._tagger = Tagger.load(self._source)
         return self._tagger
 
-    def __call__(self, doc: Doc) -> Doc:
-        """Tag one document."""
-        self._annotate([doc])
-        return doc
-
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Tag many documents, a batch at a time."""
-        for docs in minibatch(stream, batch_size):  # type: ignore[no-untyped-call]
-            try:
-                self._annotate(docs)
-            except Exception as error:
-                self.get_error_handler()(self.name, self, docs, error)
-            else:
-                yield from docs
-
-    def _annotate(self, docs: Sequence[Doc]) -> None:
+    def annotate(self, docs: Sequence[Doc]) -> None:
+        """Tag these documents."""
         assign = self._assign
         if assign == "auto":
             universal = UNIVERSAL.issuperset(self.tagger.names)
@@ -187,7 +174,5 @@ def make_tagger(
     nlp: Language, name: str, tagger: str | None, assign: str, min_confidence: float, threads: int | None
 ) -> TaggerComponent:
     """Make the component ``textlds_tagger`` for ``nlp.add_pipe``."""
-    from textlds.integrations.spacy import check_named
-
     check_named(tagger, "tagger")
     return TaggerComponent(name, tagger, assign=assign, min_confidence=min_confidence, threads=threads)
