@@ -104,6 +104,7 @@ def test_tags_are_mapped(tmp_path: Path) -> None:
         ("a\tX\nb\t\n", {}, r"f, line 2: expected a tag"),
         ("\n \n", {}, "holds no tagged sentence"),
         ("", {}, "holds no tagged sentence"),
+        ("He sat .\nHe sat there .\nThe bank of the river .\nIt was late in the day .\n", {}, "3 to 7 columns"),
         ("a _\nb _\n", {}, "has no tags in the column"),
     ],
 )

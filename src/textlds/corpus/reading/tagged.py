@@ -26,6 +26,7 @@ FormatOption = Literal["auto", "conllu", "conll", "tsv"]
 Column = str | int
 
 CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+_WIDTHS = 3  # more different numbers of columns than this are those of running text
 _DOCUMENTS = {"conllu": "# newdoc", "conll": "-DOCSTART-", "tsv": "-DOCSTART-"}  # lines that begin documents
 
 
@@ -157,7 +158,15 @@ def _format_of(name: str, lines: Sequence[str], format: FormatOption) -> Format:
     first = rows[0] if rows else ""
     if len(first.split("\t")) == len(CONLLU_COLUMNS) and first[0].isdigit():
         return "conllu"
-    return "tsv" if len(first.split("\t")) == 2 else "conll"
+    if len(first.split("\t")) == 2:
+        return "tsv"
+    widths = {len(row.split()) for row in rows if not row.startswith(_DOCUMENTS["conll"])}
+    if len(widths) > _WIDTHS:
+        raise CorpusError(
+            f"{name} does not look like labelled text: its lines have {min(widths)} to {max(widths)} columns. Give a "
+            f"file with a word and its tag on every line, or name its format (--format)."
+        )
+    return "conll"
 
 
 Picker = Callable[[str, str], tuple[str, str] | None]
