@@ -192,7 +192,7 @@ def as_callable(tokenizer: CustomTokenizer | None) -> Callable[[str], Sequence[s
         tokenizer = Tokenizer.from_file(tokenizer)
     if tokenizer is None or callable(tokenizer):
         return tokenizer
-    encode = tokenizer.encode
+    encode: Any = tokenizer.encode
     return lambda line: cast(Sequence[str], encode(line, add_special_tokens=False).tokens)
 
 
