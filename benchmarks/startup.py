@@ -4,6 +4,7 @@
 
 imports   a fresh interpreter each, contenders by turns, the files in the cache of the operating system; less the time
           of an interpreter that imports nothing. Medians of wall-clock and of processor time.
+models    with --model, in new processes with warm caches: imports, reading the model, and the vectors of one sentence
 commands  python -m textlds with --version and --help, interpreter included
 size      with --install: the base installation from this source in an environment of its own, without pip; needs the
           package index
@@ -43,6 +44,20 @@ COMMANDS = {
     "textlds --help": ["--help"],
     "textlds similar --help": ["similar", "--help"],
 }
+FIRST = """
+import json, sys, time
+def now(): return time.perf_counter(), time.process_time()
+times = [now()]
+import textlds, textlds.model.loading, textlds.model.packed, textlds.vectors.stored, textlds.inference.diagonal
+times.append(now())
+model = textlds.load(sys.argv[1])
+times.append(now())
+model("The bank raised its interest rates.")
+times.append(now())
+names = ["imports", "load", "first sentence"]
+print(json.dumps({name: [b - a for a, b in zip(*pair)] for name, pair in zip(names, zip(times, times[1:]))}))
+"""
+KINDS = ("seconds", "cpu_seconds")
 LIMIT_SECONDS, LIMIT_BYTES = 0.3, 300e6
 Cost = dict[str, float]
 
@@ -50,6 +65,7 @@ Cost = dict[str, float]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--model", nargs="*", default=[], help="model folders, or names of installed models")
     parser.add_argument("--install", action="store_true", help="measure an installation, too")
     parser.add_argument("--results", type=Path, help="folder for startup.json")
     arguments = parser.parse_args()
@@ -58,11 +74,15 @@ def main() -> None:
     results: dict[str, Any] = {"machine": machine, "load": os.getloadavg()[0], "repeats": arguments.repeats}
     results["imports"] = imports(arguments.repeats)
     results["commands"] = commands(arguments.repeats)
+    results["models"] = {Path(model).name: first_sentence(model, arguments.repeats) for model in arguments.model}
     if arguments.install:
         results["size"] = installation()
     if arguments.results:
         arguments.results.mkdir(parents=True, exist_ok=True)
-        (arguments.results / "startup.json").write_text(json.dumps(results, indent=1) + "\n")
+        path = arguments.results / "startup.json"
+        before = json.loads(path.read_text()) if path.exists() else {}
+        kept = {name: value for name, value in results.items() if value}
+        path.write_text(json.dumps({**before, **kept}, indent=1) + "\n")
 
 
 def imports(repeats: int) -> dict[str, Cost]:
@@ -82,6 +102,19 @@ def commands(repeats: int) -> dict[str, Cost]:
     runs = {name: [sys.executable, "-m", "textlds", *words] for name, words in COMMANDS.items()}
     found = medians(runs, repeats)
     show("commands", found)
+    return found
+
+
+def first_sentence(model: str, repeats: int) -> dict[str, Cost]:
+    """Measure what a process needs before it has the vectors of one sentence; medians."""
+    run = [sys.executable, "-c", FIRST, model]
+    works(run)  # compiles
+    rows = [json.loads(subprocess.run(run, capture_output=True, check=True).stdout) for _ in range(repeats)]
+    found = {
+        name: {kind: statistics.median(row[name][i] for row in rows) for i, kind in enumerate(KINDS)}
+        for name in rows[0]
+    }  # fmt: skip
+    show(f"model {model}", found)
     return found
 
 

@@ -68,7 +68,7 @@ def sample(text: Path) -> Iterator[str]:
 
 def tagging(model: textlds.TextLDS, train: Path, dev: Path) -> float:
     """Return the per cent of right tags on the development set."""
-    from textlds.evaluation.data import read_tagged
+    from textlds.corpus.reading.tagged import read_tagged
     from textlds.evaluation.features import model_features
     from textlds.evaluation.tagging import evaluate_tagging
 

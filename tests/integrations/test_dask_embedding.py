@@ -135,3 +135,20 @@ def test_bad_input(client, world, tmp_path):  # noqa: F811
     with pytest.raises(ArgumentError, match="no column 'text'"):
         embed_on_cluster(client, embed, str(folder / "t.parquet"), tmp_path / "column")
     assert not [name for name in os.listdir(tmp_path / "column") if name.startswith((".", "part"))]
+
+
+def test_a_tagger_on_a_cluster(client, tmp_path):  # noqa: F811
+    from tagging.worlds import small_model, tagged_sentences
+    from textlds.cli import build_app
+    from textlds.tagging.settings import TaggerSettings
+
+    tagger = textlds.Tagger.train(small_model(), tagged_sentences(60), settings=TaggerSettings(hidden=8, rounds=2))
+    tagger.save(tmp_path / "tagger")
+    texts = ["the cat sees Anna .", "Ben works !", "the dog walks the river ."] * 20
+    (tmp_path / "a.txt").write_text("\n".join(texts) + "\n")
+    arguments = ["tagger", "tag", str(tmp_path / "tagger"), str(tmp_path / "a.txt"), "-o", str(tmp_path / "out")]
+    result = CliRunner().invoke(build_app(), [*arguments, "--scheduler", client.scheduler.address, "-q"])
+    assert result.exit_code == 0, result.output
+    table, _ = read(tmp_path / "out")
+    expected = [[tag for sentence in tagger.tag([text]) for tag in sentence.tags] for text in texts]
+    assert table["tags"].to_pylist() == expected

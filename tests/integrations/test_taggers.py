@@ -173,3 +173,24 @@ def test_no_frame(tagger):
 
     with pytest.raises(ArgumentError, match="type dict"):
         add_tags({"text": ["a"]}, tagger)
+
+
+def test_batches_of_any_framework(tagger, folders):
+    from textlds.integrations.tags import COLUMNS, BatchTagger
+
+    batches = pickle.loads(pickle.dumps(BatchTagger(folders / "tags")))
+    expected = [tag for s in tagger.tag([TEXT]) for tag in s.tags]
+    assert batches([TEXT, None])["tags"] == [expected, None]
+    found = batches({"id": np.arange(2), "text": np.array([TEXT, "the cat"], object)})
+    assert list(found["tags"][0]) == expected
+    assert set(found) == {"id", "text", *COLUMNS}
+    pa = pytest.importorskip("pyarrow")
+    assert batches(pa.table({"text": [TEXT]}))["tags"].to_pylist() == [expected]
+    with pytest.raises(ArgumentError, match=r"give the path of a folder"):
+        BatchTagger(tagger)
+    with pytest.raises(ArgumentError, match="single string"):
+        batches(TEXT)
+    with pytest.raises(ArgumentError, match="no column 'text'"):
+        batches({"body": [TEXT]})
+    with pytest.raises(ArgumentError, match="'tags' already"):
+        batches({"text": [TEXT], "tags": [[]]})

@@ -115,7 +115,7 @@ class Vocabulary:
     def from_json(cls, content: Any, settings: TextSettings) -> Vocabulary:
         """Read what :meth:`to_json` returned; anything else is a FormatError."""
         words = content.get("words") if isinstance(content, dict) else None
-        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        if not isinstance(words, list) or not set(map(type, words)) <= {str}:
             raise FormatError("the vocabulary is not a JSON object with a list of words. Restore it from a copy.")
         n_types, classes = content.get("n_types"), unknown_classes(settings.unknown)
         if n_types != len(words) - len(classes) or tuple(words[n_types:]) != classes:

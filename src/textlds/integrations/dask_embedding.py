@@ -1,8 +1,9 @@
-"""Embedding a corpus of any size on a Dask cluster: one Parquet file per piece, and no piece twice.
+"""Embedding or tagging a corpus of any size on a Dask cluster: one Parquet file per piece, and no piece twice.
 
 A piece is a range of a plain text, some files, or some row groups of a Parquet file. Whoever gets it reads it, embeds
-it (:class:`textlds.Embedder`) and writes ``part-000012.parquet`` under a temporary name that becomes the final one when
-the file is whole. Every part carries what it was made of. Running the same job again makes the parts that are missing.
+or tags it (:class:`textlds.Embedder`, :class:`textlds.integrations.tags.BatchTagger`) and writes
+``part-000012.parquet`` under a temporary name that becomes the final one when the file is whole. Every part carries
+what it was made of. Running the same job again makes the parts that are missing.
 
     texts      columns "text" and "vector" (or "tokens" and "vectors"); vectors are lists of fixed size
     Parquet    the columns of the input, and these
@@ -29,6 +30,7 @@ from textlds.errors import ArgumentError, CorpusError, FormatError, MissingExtra
 from textlds.integrations.cluster import Cluster
 from textlds.integrations.dask import cut
 from textlds.integrations.embedder import Embedder
+from textlds.integrations.tags import BatchTagger
 from textlds.model.installed import find_model
 from textlds.progress import ProgressOption, resolve
 from textlds.storage.folders import CONFIG, read_config
@@ -52,7 +54,7 @@ Piece = list[Source] | RowGroups
 
 def embed_on_cluster(
     client: Any,
-    embedder: Embedder,
+    embedder: Embedder | BatchTagger,
     sources: Sources,
     output: str | os.PathLike[str],
     *,
@@ -60,11 +62,11 @@ def embed_on_cluster(
     piece_bytes: int = PIECE_BYTES,
     progress: ProgressOption = False,
 ) -> dict[str, int]:
-    """Embed a corpus into a folder of Parquet files; parts that are there already are kept.
+    """Embed or tag a corpus into a folder of Parquet files; parts that are there already are kept.
 
     Args:
         client: A ``distributed.Client``.
-        embedder: Its model must be readable by every worker.
+        embedder: Its model, or tagger, must be readable by every worker.
         sources: Paths, patterns, folders or URLs that every worker can read; text, or Parquet files only.
         output: A folder that every worker can write, or a URL.
         settings: How sources are read.
@@ -75,7 +77,7 @@ def embed_on_cluster(
         How many parts there are, how many were made now, and how many texts these hold.
     """
     _pyarrow()
-    read_config(find_model(embedder.model), kind="model", check="sizes")
+    read_config(find_model(embedder.model), kind=embedder.kind, check="sizes")
     reading = dataclasses.replace(settings or ReadSettings(), text_column=embedder.column)
     pieces = _pieces(open_sources(sources, reading), piece_bytes)
     folder = _Folder(os.fspath(output))
@@ -127,7 +129,7 @@ def _row_groups(path: str, piece_bytes: int) -> Iterator[tuple[int, ...]]:
         yield tuple(groups)
 
 
-def _job(embedder: Embedder, pieces: Sequence[Piece]) -> dict[str, Any]:
+def _job(embedder: Embedder | BatchTagger, pieces: Sequence[Piece]) -> dict[str, Any]:
     """Return what decides the bytes of every part."""
     # config.json has the sums of all files of the model
     model = hashlib.sha256((find_model(embedder.model) / CONFIG).read_bytes()).hexdigest()
@@ -218,7 +220,7 @@ class _Folder:
 # What runs on the workers
 
 
-def _embed(embedder: Embedder, piece: Piece, folder: _Folder, name: str, digest: str) -> int:
+def _embed(embedder: Embedder | BatchTagger, piece: Piece, folder: _Folder, name: str, digest: str) -> int:
     """Embed one piece into one part; returns the number of texts."""
     pa, parquet = _pyarrow()
     texts, writer = 0, None

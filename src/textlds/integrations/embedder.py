@@ -54,6 +54,8 @@ class Embedder:
         threads: Per process; one, because frameworks run several processes.
     """
 
+    kind = "model"
+
     def __init__(
         self,
         model: str | os.PathLike[str],

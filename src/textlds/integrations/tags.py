@@ -1,10 +1,15 @@
-"""Data frames: the tags of a tagger as columns of pandas, polars and pyarrow tables."""
+"""The tags of a tagger as columns: of pandas, polars and pyarrow tables, and of batches in any framework."""
 
 from __future__ import annotations
 
+import functools
+import os
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from textlds.errors import ArgumentError
+from textlds.storage.folders import CONFIG
 from textlds.tagging.tagger import Tagger
 
 COLUMNS = ("tokens", "tags", "confidences")
@@ -54,6 +59,64 @@ def add_tags(
     for name, of in added.items():
         frame = frame.append_column(name, pa.array(of, pa.list_(types[name])))
     return frame
+
+
+class BatchTagger:
+    """Adds tags to batches of texts, as :class:`textlds.Embedder` adds vectors: a path to send, read where it is used.
+
+    Called with a list of texts or a dictionary of columns, it returns a dictionary with the columns tokens, tags and
+    confidences; with a pandas, polars or pyarrow table, the table with these columns (see :func:`add_tags`).
+
+    Args:
+        tagger: The path of a tagger folder that every worker can read.
+        column: The column with the text.
+        min_confidence: As for :meth:`textlds.Tagger.tag`.
+        threads: Per process; one, because frameworks run several processes.
+    """
+
+    kind = "tagger"
+
+    def __init__(
+        self, tagger: str | os.PathLike[str], *, column: str = "text", min_confidence: float = 0.0, threads: int = 1
+    ) -> None:
+        if not isinstance(tagger, str | os.PathLike):
+            raise ArgumentError(
+                f"tagger is a {type(tagger).__name__}; a BatchTagger is sent to other processes, so give the path of a "
+                f"folder that they can read. Write one with tagger.save(path)."
+            )
+        self.model, self.column = os.fspath(tagger), column
+        self._options: dict[str, Any] = {"min_confidence": min_confidence, "threads": threads}
+
+    def __repr__(self) -> str:
+        return f"BatchTagger({self.model!r}, {', '.join(f'{name}={of!r}' for name, of in self._options.items())})"
+
+    def __call__(self, batch: Any) -> Any:
+        """Return the batch with tags."""
+        if isinstance(batch, str | bytes):
+            raise ArgumentError("the batch is a single string; give a list of texts, such as [text].")
+        if isinstance(batch, list | tuple):
+            return self._columns(list(batch))
+        if not isinstance(batch, Mapping):
+            return add_tags(batch, self._tagger(), column=self.column, **self._options)
+        if self.column not in batch:
+            raise ArgumentError(f"the batch has no column {self.column!r}; it has {', '.join(map(repr, batch))}.")
+        taken = [name for name in COLUMNS if name in batch and name != self.column]
+        if taken:
+            raise ArgumentError(f"the batch has a column {taken[0]!r} already. Rename it.")
+        return {**self._columns(list(batch[self.column])), **batch}
+
+    def _columns(self, texts: list[Any]) -> dict[str, list[Any]]:
+        return _tagged(texts, self._tagger(), self._options["min_confidence"], self._options["threads"])
+
+    def _tagger(self) -> Tagger:
+        path = Path(os.path.abspath(self.model))
+        stamp = (path / CONFIG).stat().st_mtime_ns if (path / CONFIG).exists() else 0
+        return _read(path, stamp)
+
+
+@functools.lru_cache(maxsize=2)
+def _read(path: Path, stamp: int) -> Tagger:
+    return Tagger.load(path)
 
 
 _FRAMES = ("DataFrame", "Table")

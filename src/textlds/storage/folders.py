@@ -319,7 +319,7 @@ def _check_depth(content: Any) -> None:
             for item in level
             if isinstance(item, dict | list)
             for inner in (item.values() if isinstance(item, dict) else item)
-            if isinstance(inner, dict | list)
+            if type(inner) in (dict, list)  # no other types come of JSON; this is asked of every word
         ]
         if not level:
             return

@@ -80,6 +80,24 @@ def tag_files(
     return {"sentences": sentences, "tokens": tokens, "seconds": time.perf_counter() - began}
 
 
+def tag_on_scheduler(
+    scheduler: str, tagger: Path, files: list[str], output: Path | None, *, min_confidence: float, quiet: bool
+) -> dict[str, int]:
+    """Tag files on a Dask cluster into a folder of Parquet files; returns how many parts and texts there are."""
+    from textlds.errors import ArgumentError
+    from textlds.integrations.cluster import connect
+    from textlds.integrations.dask_embedding import embed_on_cluster
+    from textlds.integrations.tags import BatchTagger
+
+    if output is None or not files:
+        raise ArgumentError("on a cluster, name the files to tag and a folder for the parts: --output FOLDER.")
+    # workers have another working folder
+    paths = [file if "://" in file else str(Path(file).absolute()) for file in files]
+    with connect(scheduler) as client:
+        batches = BatchTagger(tagger.absolute(), min_confidence=min_confidence)
+        return embed_on_cluster(client, batches, paths, output, progress=not quiet)
+
+
 def command(
     tagger: own.Tagger,
     files: opt.TextFiles = None,
@@ -111,11 +129,23 @@ def command(
     force: opt.Force = False,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Tag on the Dask cluster at this address, into a folder of Parquet files: --output."
+        ),
+    ] = None,
 ) -> None:
     """Tag every token of a text, or find its entities.
 
     Entities are written in IOB2: in CoNLL-U as NER=B-PER in the column MISC, in JSON with their characters too.
     """
+    if scheduler is not None:
+        parts = tag_on_scheduler(scheduler, tagger, files or [], output, min_confidence=min_confidence, quiet=quiet)
+        if as_json:
+            print_json({"output": str(output), **parts})
+        say(f"Wrote {output}: {parts['made']} of {parts['parts']} parts now, {parts['texts']:,} texts.", quiet=quiet)
+        return
     done = tag_files(
         tagger, files or [], output, to=to, input=input, model=model, min_confidence=min_confidence,
         threads=threads, force=force, quiet=quiet or output is None,
