@@ -46,12 +46,15 @@ export function latest() {
   };
 }
 
+/** A word of the vocabulary as people read it: NUM, which every number is read as, becomes #. */
+export const shownWord = (word) => word.replaceAll("NUM", "#");
+
 /** Words with a number each, as a list with bars. */
 export function ranked(pairs, { format, most = 1, pick, empty = "Nothing to show." } = {}) {
   if (!pairs.length) return h("p", { class: "soft" }, empty);
   return h("ol", { class: "ranked" }, pairs.map(([word, value]) => h("li", { vars: { "--part": Math.max(0, Math.min(1, value / most)) } },
-    pick ? h("button", { type: "button", class: "word", dir: "auto", onclick: () => pick(word) }, word)
-      : h("span", { class: "word", dir: "auto" }, word),
+    pick ? h("button", { type: "button", class: "word", dir: "auto", onclick: () => pick(word) }, shownWord(word))
+      : h("span", { class: "word", dir: "auto", title: word.includes("NUM") && "# is any number" }, shownWord(word)),
     h("span", { class: "value" }, format(value)))));
 }
 
@@ -70,4 +73,16 @@ export function count(n) {
 /** A text of tokens with the white space between them; make(token, i) gives the element of a token. */
 export function running(tokens, tail, make) {
   return [tokens.flatMap((token, i) => [token.before, make(token, i)]), tail];
+}
+
+/** The tokens of a text with what precedes each, and what follows the last. */
+export function spaced(text, tokens) {
+  let end = 0;
+  const shaped = tokens.map((token) => {
+    const start = Math.max(end, text.indexOf(token, end));
+    const before = text.slice(end, start);
+    end = start + token.length;
+    return { text: token, before };
+  });
+  return [shaped, text.slice(end)];
 }

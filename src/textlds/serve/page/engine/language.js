@@ -173,16 +173,27 @@ function softmax(logits) {
 
 /** Write the products of rows of an int8 table, from row `first` on, with x; as many as out has room for. */
 function smallProducts(table, first, x, out) {
-  const width = x.length, fours = width & ~3;
-  for (let k = 0, at = first * width; k < out.length; k++) {
-    let a = 0, b = 0, c = 0, d = 0, j = 0;
-    for (; j < fours; j += 4, at += 4) {
-      a += table[at] * x[j];
-      b += table[at + 1] * x[j + 1];
-      c += table[at + 2] * x[j + 2];
-      d += table[at + 3] * x[j + 3];
+  const width = x.length, even = width & ~1, rows = out.length;
+  let k = 0;
+  for (; k + 1 < rows; k += 2) {
+    let a = 0, b = 0, c = 0, d = 0, j = 0, p = (first + k) * width, q = p + width;
+    for (; j < even; j += 2, p += 2, q += 2) {
+      const v = x[j], w = x[j + 1];
+      a += table[p] * v;
+      b += table[p + 1] * w;
+      c += table[q] * v;
+      d += table[q + 1] * w;
     }
-    for (; j < width; j++, at++) a += table[at] * x[j];
-    out[k] = a + b + c + d;
+    if (j < width) {
+      a += table[p] * x[j];
+      c += table[q] * x[j];
+    }
+    out[k] = a + b;
+    out[k + 1] = c + d;
+  }
+  if (k < rows) {
+    let a = 0;
+    for (let j = 0, p = (first + k) * width; j < width; j++, p++) a += table[p] * x[j];
+    out[k] = a;
   }
 }

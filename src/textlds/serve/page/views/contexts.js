@@ -1,6 +1,6 @@
 // 3. The same word in two sentences: its neighbours, the cosine, and which words pulled it where.
 
-import { cosine, h, later, latest, ranked, show } from "../dom.js";
+import { cosine, h, later, latest, ranked, running, show, shownWord, spaced } from "../dom.js";
 
 const SAMPLES = { word: "bank", a: "He sat on the bank of the river and watched the boats go by.",
   b: "The bank raised its interest rates and lent money to the government." };
@@ -22,18 +22,17 @@ export default {
     const changed = later(() => go({ word: word.value.trim(), a: fields.a.value, b: fields.b.value }, { replace: true }), 400);
     [word, fields.a, fields.b].forEach((field) => field.addEventListener("input", changed));
 
-    function side(use, other, name) {
+    function side(use, other, name, text) {
       const strongest = Math.max(...use.pulls.filter(({ token }) => token !== use.token).map(({ shift }) => shift), 1e-9);
       const pulls = new Map(use.pulls.map((pull) => [pull.token, pull]));
       const table = [...use.pulls].filter(({ token }) => token !== use.token)
         .sort((p, q) => q.shift - p.shift).slice(0, 6);
       const both = new Set(other.here.map(([near]) => near));
       return h("section", { "aria-label": `${name} context` },
-        h("p", { class: "tokens", dir: "auto" }, use.tokens.flatMap((token, i) => [
-          h("span", {
-            class: i === use.token ? "token chosen" : "token pull",
-            vars: { "--heat": i === use.token ? 0 : ((pulls.get(i)?.shift ?? 0) / strongest).toFixed(3) },
-          }, token), " "])),
+        h("p", { class: "tokens", dir: "auto" }, running(...spaced(text, use.tokens), (token, i) => h("span", {
+          class: i === use.token ? "token chosen" : "token pull",
+          vars: { "--heat": i === use.token ? 0 : ((pulls.get(i)?.shift ?? 0) / strongest).toFixed(3) },
+        }, token.text))),
         h("h3", {}, "Means here"),
         markedList(use.here, both),
         h("h3", {}, "Pulled by"),
@@ -42,7 +41,7 @@ export default {
           h("tbody", {}, table.map((pull) => h("tr", {},
             h("td", { class: "bar", vars: { "--part": pull.shift / strongest } }, pull.shift.toFixed(3)),
             h("td", { dir: "auto" }, h("b", {}, pull.text)),
-            h("td", { dir: "auto", class: "soft" }, pull.toward.join(" · ")))))));
+            h("td", { dir: "auto", class: "soft" }, pull.toward.map(shownWord).join(" · ")))))));
     }
 
     function markedList(pairs, both) {
@@ -62,9 +61,9 @@ export default {
         const both = Promise.all([backend.use(now.a, now.word), backend.use(now.b, now.word)]);
         await asked(both, ([one, two]) => {
           const product = one.vector.reduce((sum, x, c) => sum + x * two.vector[c], 0);
-          show(answer, side(one, two, "First"),
+          show(answer, side(one, two, "First", now.a),
             h("div", { class: "cosine" }, h("span", {}, cosine(product)), h("small", {}, "cosine of the two vectors")),
-            side(two, one, "Second"));
+            side(two, one, "Second", now.b));
         }).finally(() => answer.removeAttribute("aria-busy"));
       },
     };

@@ -1,6 +1,6 @@
 // 2. The state word by word: where a token is after the words before it, and where those after it move it.
 
-import { h, latest, running, s, show } from "../dom.js";
+import { h, latest, running, s, show, shownWord } from "../dom.js";
 import { mostTelling, walk } from "./reading.js";
 
 const EDGE = 48;
@@ -71,7 +71,7 @@ export default {
         s("title", {}, "The state of the text in the plane in which it moves most"),
         s("defs", {}, head("filtered"), head("smoothed")),
         path.words.filter(({ word, at: point }) => free(point, word))
-          .map(({ word, at: point }) => s("text", { transform: place(point), class: "landmark" }, word)),
+          .map(({ word, at: point }) => s("text", { transform: place(point), class: "landmark" }, shownWord(word))),
         s("polyline", { points: path.filt.slice(0, at + 1).map((point) => `${x(point).toFixed(1)},${y(point).toFixed(1)}`).join(" "), class: "trail" }),
         path.filt.slice(0, at).map((point) => s("circle", { transform: place(point), r: 3, class: "past" })),
         arrow(now[0], now[1], "filtered"), arrow(now[1], now[2], "smoothed"),
@@ -84,7 +84,7 @@ export default {
     /** The words nearest to the state at each of three times. */
     function stages({ moves }) {
       const stage = (name, title, about) => h("section", {}, h("h3", { class: `key ${name.slice(0, 4)}` }, title, " ", h("span", { class: "soft" }, about)),
-        h("p", { dir: "auto" }, moves[name].map(([word]) => word).join(", ")));
+        h("p", { dir: "auto" }, moves[name].map(([word]) => shownWord(word)).join(", ")));
       show(near, at > 0 && stage("pred", "Expected", "before the word"), stage("filt", "Filter", "after the word"),
         stage("smooth", "Smoother", "after the whole text"));
     }

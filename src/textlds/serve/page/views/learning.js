@@ -77,5 +77,7 @@ function circle(title, values) {
       s("line", { x1: middle - scale, x2: middle + scale, y1: middle, y2: middle, class: "grid" }),
       s("line", { y1: middle - scale, y2: middle + scale, x1: middle, x2: middle, class: "grid" }),
       values.map(([a, b]) => s("circle", { cx: (middle + scale * a).toFixed(1), cy: (middle - scale * b).toFixed(1), r: 2.6, class: "eigenvalue" })),
-      s("text", { x: middle + scale + 6, y: middle + 4, class: "tick start" }, "1")));
+      s("text", { x: middle + scale + 6, y: middle + 4, class: "tick start" }, "1"),
+      s("text", { x: middle + scale - 4, y: middle - 6, class: "tick end" }, "real"),
+      s("text", { x: middle + 6, y: middle - scale + 14, class: "tick start" }, "imaginary")));
 }

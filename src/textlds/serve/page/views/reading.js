@@ -1,6 +1,6 @@
 // 1. Tokens coloured by surprisal; press one to see what it means here.
 
-import { cosine, count, h, later, latest, percent, ranked, running, show } from "../dom.js";
+import { cosine, count, h, later, latest, percent, ranked, running, show, shownWord } from "../dom.js";
 
 const FULL = 16; // bits at which a token has the full colour
 const TRY = [
@@ -73,7 +73,7 @@ export default {
     function describe(found, token) {
       const part = (name, label) => h("div", { class: `part ${name}` },
         h("b", {}, label), h("span", { class: "value" }, percentOf(found.parts[name].share)),
-        h("small", { dir: "auto" }, found.parts[name].near.map(([word]) => word).join(", ")));
+        h("small", { dir: "auto" }, found.parts[name].near.map(([word]) => shownWord(word)).join(", ")));
       const shares = ["left", "word", "right"].map((name) => h("i", { class: name, vars: { "--share": Math.max(0, found.parts[name].share).toFixed(3) } }));
       show(panel,
         h("h2", { dir: "auto", "data-tag": token.tag }, found.word),

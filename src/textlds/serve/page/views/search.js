@@ -1,6 +1,6 @@
 // 7. Search in the index: where is a word used like this, and in which senses?
 
-import { cosine, h, later, latest, show } from "../dom.js";
+import { cosine, h, later, latest, show, shownWord } from "../dom.js";
 
 export default {
   id: "search",
@@ -44,14 +44,20 @@ export default {
         any.checked = now.match === "any";
         if (!now.word) return;
         await guard(lists(backend.find(now.word, now.context, now.match), ({ occurrences }) => show(found,
-          occurrences.length ? occurrences.map(occurrence) : h("p", { class: "soft" }, "Nothing found."))));
+          occurrences.length ? distinct(occurrences).map(occurrence) : h("p", { class: "soft" }, "Nothing found."))));
         await clusters(backend.senses(now.word).catch((error) => error), (answer) => show(senses,
           answer instanceof Error ? h("p", { class: "soft" }, answer.message)
             : answer.map((sense, k) => h("section", { class: "sense" },
-              h("h3", {}, `${k + 1}. `, h("span", { dir: "auto" }, sense.words.slice(0, 5).join(", "))),
+              h("h3", {}, `${k + 1}. `, h("span", { dir: "auto" }, sense.words.slice(0, 5).map(shownWord).join(", "))),
               h("small", { class: "soft" }, `${sense.size.toLocaleString("en")} occurrences, ${(100 * sense.share).toFixed(0)} %`),
-              h("ol", { class: "occurrences" }, sense.examples.slice(0, 2).map(occurrence))))));
+              h("ol", { class: "occurrences" }, distinct(sense.examples).slice(0, 2).map(occurrence))))));
       },
     };
   },
 };
+
+/** One occurrence per sentence, the first. */
+function distinct(occurrences) {
+  const seen = new Set();
+  return occurrences.filter(({ sentence }) => !seen.has(sentence) && seen.add(sentence));
+}

@@ -1,6 +1,8 @@
 // 5. The strongest transitions of the state, as the words likely before and after.
 
-import { h, latest, running, show } from "../dom.js";
+import { h, latest, running, show, shownWord } from "../dom.js";
+
+const ENOUGH = 0.2; // of the score of the best example: a passage of the text that is worth showing
 
 export default {
   id: "transitions",
@@ -29,13 +31,14 @@ export default {
       show(list, pairs.map((pair, k) => {
         const expanded = String(k) === open;
         const examples = [...pair.examples.map(passage)];
-        const here = own(text, pair.own, read);
+        const least = ENOUGH * (pair.examples[0]?.score ?? 0);
+        const here = own(text, pair.own.filter(({ score }) => score >= least), read);
         return h("li", { vars: { "--part": pair.strength / most } },
           h("button", { type: "button", class: "pairing", "aria-expanded": expanded, "aria-controls": `pair-${k}`, onclick: () => go({ pair: expanded ? undefined : k }, { replace: true }) },
             h("span", { class: "strength" }, pair.strength.toFixed(2)),
-            h("span", { class: "source", dir: "auto" }, pair.source.join(" ")),
+            h("span", { class: "source", dir: "auto" }, listed(pair.source)),
             h("span", { class: "arrow", "aria-label": "leads to" }, "→"),
-            h("span", { class: "target", dir: "auto" }, pair.target.join(" "))),
+            h("span", { class: "target", dir: "auto" }, listed(pair.target))),
           h("div", { id: `pair-${k}`, class: "passages", hidden: !expanded },
             here && [h("h3", {}, "In your text"), h("ul", {}, here)],
             examples.length ? [h("h3", {}, "Elsewhere"), h("ul", {}, examples)]
@@ -51,3 +54,7 @@ export default {
     };
   },
 };
+
+function listed(words) {
+  return words.map(shownWord).join(" · ");
+}
