@@ -24,6 +24,8 @@ $(VENV)/.dev: $(VENV)/.base constraints.txt
 demo: $(VENV)/.base
 	$(BIN)/textlds demo
 
+# A process per core: a second thread of OpenMP in each would only wait for the first.
+test: export OMP_NUM_THREADS = 1
 test: lint
 	$(BIN)/pytest -n auto --dist loadfile -m "not serial"
 	$(BIN)/pytest -m serial

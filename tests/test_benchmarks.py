@@ -149,7 +149,7 @@ def test_tradeoff(run, text, tmp_path, monkeypatch):
         rows.append("")
     treebank = tmp_path / "small.conllu"
     treebank.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    options = ("--sizes", 4, "--iterations", 3, "--epochs", 1, "--vocab-size", 60)
+    options = ("--sizes", 4, "--iterations", 3, "--epochs", 1, "--vocab-size", 60, "--threads", 1)
     found = run("tradeoff", text, "--train", treebank, "--dev", treebank, *options)
     assert {row["family"] for row in found["rows"]} >= {"word2vec", "textlds, state"}
     assert all(row["accuracy"] > 60 for row in found["rows"])
