@@ -41,6 +41,7 @@ TAGS: tuple[Tags, ...] = get_args(Tags)
 PARTS: tuple[Part, ...] = ("dev", "test")
 UNITS, MANY_UNITS = 25, 128  # hidden units: the paper's, and as many as are not the bottleneck (one seed)
 TASKS: tuple[tuple[Tags, int], ...] = (*((tags, UNITS) for tags in TAGS), ("universal", MANY_UNITS))
+DEFAULT_TASKS = TASKS[-1:]  # of the default model: where the classifier is not the bottleneck
 WINDOWS, EPOCHS = (3, 1, 2, 5), (10,)  # of word2vec; the first window is the paper's
 PENALTIES = (0.1, 0.03, 0.3)  # of the CRF without vectors, and then with them
 SCALES = (0.1, 0.3, 1.0)  # of the vectors in a CRF
@@ -182,6 +183,9 @@ class Study:
     def _seeds(self, column: str) -> int:
         return 1 if column in DEFAULT else self._job.seeds
 
+    def _tasks(self, column: str) -> tuple[tuple[Tags, int], ...]:
+        return DEFAULT_TASKS if column in DEFAULT else TASKS
+
     def _column(self, bank: Bank, column: str, seed: int) -> Cell:
         def measure() -> dict[str, Any]:
             predicted = self._predicted(bank, column)[seed]
@@ -213,7 +217,7 @@ class Study:
     def _by_network(self, bank: Bank, column: str) -> list[Predicted]:
         features = self._column_vectors(column)
         found: list[Predicted] = [{} for _ in range(self._seeds(column))]
-        for tags, hidden in TASKS:
+        for tags, hidden in self._tasks(column):
             train, dev = self._of(bank, tags, "train"), self._of(bank, tags, "dev")
             seeds = len(found) if hidden == UNITS else 1
             taggers = train_local(train, dev, features, grid=GRID, hidden=hidden, seeds=seeds)
@@ -282,7 +286,7 @@ class Study:
         own = {"bank": bank, "column": column, "sentences": self._job.scale.sentences}
         if column in LEX:
             return {**own, "crf": asdict(self._crf_settings(column)), **self._column_settings(LEX[column])}
-        own |= {"seeds": self._seeds(column), "tasks": TASKS, "classifiers": list(map(asdict, GRID))}
+        own |= {"seeds": self._seeds(column), "tasks": self._tasks(column), "classifiers": list(map(asdict, GRID))}
         return {**own, **self._column_settings(column)}
 
     def _column_settings(self, column: str | None) -> dict[str, Any]:

@@ -71,8 +71,8 @@ def _chosen(cells: Cells) -> str:
         f"the counts of neighbours, factorised) and its spelling (a regression from letters to profiles, for rare and "
         f"unknown words). *{SPELT}* gives word2vec the same regression, to show what spelling alone contributes. "
         f"The columns of the default model are of the model that `textlds train` gives: it observes profiles in place "
-        f"of one-hot words, and nothing was chosen for it here. They were measured later than the others, once, with "
-        f"one seed."
+        f"of one-hot words, and nothing was chosen for it here. They were measured later than the others, with one "
+        f"seed."
     )
 
 
@@ -107,18 +107,19 @@ def _tags(cells: Cells, units: int) -> list[str]:
     return [tags for tags in TAGS if f"{tags}, {units}" in scores]
 
 
-def _columns(cells: Cells) -> list[str]:
-    """Return all columns in the order of the cells."""
+def _columns(cells: Cells, units: int = UNITS) -> list[str]:
+    """Return the columns that were measured with so many hidden units, or have none, in the order of the cells."""
     keys = [key.split(" / ") for key in cells]
-    return [key[1] for key in keys if key[0] == "ewt" and key[-1] == "seed 0"]
+    every = [key[1] for key in keys if key[0] == "ewt" and key[-1] == "seed 0"]
+    return [column for column in every if _scores(cells, "ewt", column, "universal", units)]
 
 
 def _lexical(cells: Cells) -> list[str]:
     return [column for column in _columns(cells) if column.startswith("Lex")]
 
 
-def _local(cells: Cells) -> list[str]:
-    return [column for column in _columns(cells) if not column.startswith("Lex")]
+def _local(cells: Cells, units: int = UNITS) -> list[str]:
+    return [column for column in _columns(cells, units) if not column.startswith("Lex")]
 
 
 def _units(cells: Cells) -> list[int]:
@@ -157,8 +158,13 @@ def _main_rows(cells: Cells) -> list[tuple[str, ...]]:
 
 
 def _with_units(cells: Cells, units: int) -> Table:
-    rows = [_row(cells, bank, tags, _local(cells), units) for bank, tags in _tasks(_tags(cells, units))]
-    return Table(("test set", *_local(cells)), rows, f"The same with {units} hidden units")
+    columns, tasks = _local(cells, units), _tasks(_tags(cells, units))
+    rows = []
+    for part in ("test", "dev"):
+        for bank, tags in tasks:
+            name, *values = _row(cells, bank, tags, columns, units, part=part)
+            rows.append((f"{name}, {part}", *values))
+    return Table(("set", *columns), rows, f"The same with {units} hidden units")
 
 
 def _by_words(cells: Cells) -> list[tuple[str, ...]]:
@@ -179,7 +185,6 @@ def _tests(cells: Cells) -> list[Block]:
     local = [
         ("EM", "word2vec"), ("word2vec", "SSID"), ("EM", "SSID"), *((ours, "EM") for ours in _ours(cells)),
         *((ours, rival) for rival in ("word2vec", *RIVALS) for ours in _ours(cells)), (SPELT, NEIGHBOURS),
-        *_of_default(cells),
     ]  # fmt: skip
     lexical = [
         *((column, "Lex") for column in _lexical(cells)[1:]),
@@ -189,7 +194,7 @@ def _tests(cells: Cells) -> list[Block]:
     for units in _units(cells):
         tasks = _tasks(_tags(cells, units))
         rows: list[tuple[str, ...]] = []
-        for first, second in local + (lexical if units == UNITS else []):
+        for first, second in local + _of_default(cells, units) + (lexical if units == UNITS else []):
             found = [_compared(cells, bank, tags, first, second, units) for bank, tags in tasks]
             rows.append((f"{first} over {second}", *(f"{signed(points)} ({p_value(p)})" for points, p in found)))
         head = ("", *(f"{NAMES[bank]}, {TAGS[tags]}" for bank, tags in tasks))  # type: ignore[index]
@@ -205,17 +210,17 @@ def _tests(cells: Cells) -> list[Block]:
     return made
 
 
-def _default(cells: Cells) -> list[str]:
-    """Return the columns of the default model: state, word and neighbours, all of them; none in older figures."""
-    return [column for column in _local(cells) if column.startswith(DEFAULT)]
+def _default(cells: Cells, units: int) -> list[str]:
+    """Return the columns of the default model: state, word and neighbours, all of them; or none."""
+    return [column for column in _local(cells, units) if column.startswith(DEFAULT)]
 
 
-def _of_default(cells: Cells) -> list[tuple[str, str]]:
+def _of_default(cells: Cells, units: int) -> list[tuple[str, str]]:
     """Return what the columns of the default model are compared with: what is like them, and each other."""
-    if not _default(cells):
+    if not _default(cells, units):
         return []
-    state, words, features = _default(cells)
-    best = max(_ours(cells), key=lambda name: _mean(cells, name, UNITS, part="dev"))
+    state, words, features = _default(cells, units)
+    best = max(_ours(cells), key=lambda name: _mean(cells, name, units, part="dev"))
     made = [(state, other) for other in ("word2vec", "EM", _state(cells), words)]
     return made + [(features, other) for other in (*RIVALS, best, state)]
 
@@ -271,8 +276,8 @@ def _claims(cells: Cells) -> list[Claim]:
             ours, theirs = (_mean(cells, name, units) for name in (best, "transformer"))
             text = f"{best} is within 3 points of the transformer on UD EWT, universal tags, {units} hidden units"
             made.append(Claim(text, theirs - ours <= 3, f"{ours:.2f} against {theirs:.2f}"))
-        if _default(cells):
-            state, words, features = _default(cells)
+        if _default(cells, units):
+            state, words, features = _default(cells, units)
             made += [_above(cells, state, "word2vec", units), _above(cells, features, SPELT, units)]
             made.append(_not_below(cells, state, words, units))
     return [*made, *(_above(cells, column, "Lex", tags=("universal",)) for column in _lexical(cells)[1:])]
