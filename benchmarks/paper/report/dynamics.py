@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.paper.report.blocks import Block, Claim, Figure, Table, Text, claims_table
-from benchmarks.paper.report.numbers import figures, p_value, significant, spread, values
+from benchmarks.paper.report.numbers import figures, p_value, significant, spread, tokens, values
 from benchmarks.paper.report.pictures import BLUE, GREEN, GREY, ORANGE, picture
 
 KINDS = ("EM", "subspace identification")
@@ -34,19 +34,27 @@ def section(content: Mapping[str, Any], folder: Path) -> list[Block]:
         *(_pairs(pairs, "The default model, which observes profiles") for pairs in default),
         _pairs(em, "The paper's model, after EM"),
         _pairs(ssid, "The paper's model, after subspace identification alone"),
-        Figure(path, "Transitions of the state, of the paper's model and of the default one"),
+        Figure(path, f"Transitions of the state: {', '.join(_kinds(cells))}"),
         Text(
             "How much structure all the lists have: lift is log₂ of how much oftener than by chance a word of the list "
             "after follows one of the list before in the text; purity is the share of a list's words whose most "
             "frequent universal tag in the treebank is the list's dominant one; likeness is the mean cosine of two "
-            "words of a list by word2vec, learnt from part of the text. Over all pairs of A, lists of nine words that "
-            "the treebank has and that occur once in 100,000 tokens. Purity and likeness were the measures at first; "
-            "lift was added after they had come out against the paper's remark, because the pairs could be read as "
-            "steps from word to word. So it supports the remark less than a measure chosen beforehand would."
+            f"words of a list by word2vec. Over all pairs of A, lists of nine words that the treebank has"
+            f"{_judged(cells)}. Purity and likeness were the measures at first; lift was added after they had come out "
+            f"against the paper's remark, because the pairs could be read as steps from word to word. So it supports "
+            f"the remark less than a measure chosen beforehand would."
         ),
         _structure(cells),
         claims_table(_claims(cells)),
     ]
+
+
+def _judged(cells: Mapping[str, Any]) -> str:
+    """Say which words were judged and by how much text, if it was not all."""
+    judge = cells["random words"]["settings"].get("judge")
+    if judge is None:
+        return ""
+    return f" and that occur once in 100,000 tokens; word2vec is of {tokens(judge['tokens'])}"
 
 
 def _kinds(cells: Mapping[str, Any]) -> tuple[str, ...]:
