@@ -28,6 +28,7 @@ from textlds.lexicon.observed import ObservedLexicon
 from textlds.linalg.tall import Tall
 from textlds.progress import SilentProgress
 
+KINDS = ("profiles", "words")
 LITTLE = 0.03  # signal
 STARTS = ("neighbours", "subspace", "random", f"neighbours, s = {LITTLE}")
 LAGS = (1, 7)
@@ -39,6 +40,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=float, default=5e6)
     parser.add_argument("--state-size", type=int, default=100)
     parser.add_argument("--iterations", type=int, default=20)
+    parser.add_argument("--observations", nargs="+", default=KINDS, choices=KINDS)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--results", type=Path, help="folder for starts.json and starts.md")
     arguments = parser.parse_args()
@@ -46,7 +48,7 @@ def main() -> None:
     path = arguments.results and arguments.results / "starts.json"
     rows: list[dict[str, Any]] = json.loads(path.read_text())["rows"] if path and path.exists() else []
     usual = ssid.SIGNAL
-    for observations in ("profiles", "words"):
+    for observations in arguments.observations:
         directions: dict[int, Tall] = {}  # the same for all starts
         for start in STARTS:
             if any((row["observations"], row["start"]) == (observations, start) for row in rows):
