@@ -1,6 +1,6 @@
 """Documents as vectors: pooled meaning against TF-IDF, model2vec and pooled states, by the number of labels.
 
-    python -m benchmarks.documents TREEBANK --model MODEL [--labels 50 500 5000] [--results FOLDER]
+    python -m benchmarks.documents TREEBANK --model MODEL [--labels 50 500 5000] [--vectors ...] [--results FOLDER]
 
 TREEBANK is a folder of UD English EWT. Its sentences are from five genres (weblogs, newsgroups, emails, reviews,
 answers), named in their sent_id, which logistic regression learns from as many sentences as LABELS says and from all.
@@ -30,6 +30,7 @@ from benchmarks.meaning_report import table
 PARTS = ("train", "dev", "test")
 _PENALTIES = (1.0, 10.0, 100.0)  # C of scikit-learn
 Texts = dict[str, list[str]]
+Vectorize = Callable[[textlds.TextLDS, Texts], dict[str, Any]]
 
 
 def main() -> None:
@@ -37,26 +38,34 @@ def main() -> None:
     parser.add_argument("treebank", type=Path)
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--labels", type=int, nargs="*", default=[50, 500, 5000])
+    parser.add_argument("--vectors", nargs="+", default=list(VECTORS), choices=list(VECTORS))
     parser.add_argument("--draws", type=int, default=5, help="of sentences with labels, where not all have one")
-    parser.add_argument("--results", type=Path, help="folder for documents.json and documents.md")
+    parser.add_argument(
+        "--results", type=Path, help="folder for documents.json and documents.md; what is there is added to"
+    )
     arguments = parser.parse_args()
     read = {part: sentences(next(arguments.treebank.glob(f"*{part}.conllu"))) for part in PARTS}
     texts = {part: [text for text, _ in read[part]] for part in PARTS}
     genres = {part: np.array([genre for _, genre in read[part]]) for part in PARTS}
-    model = textlds.load(arguments.model)
-    vectors = all_vectors(model, texts)
-    results: dict[str, Any] = {"sentences": {part: len(texts[part]) for part in PARTS}, "accuracy": {}}
-    for name, features in vectors.items():
+    path = arguments.results / "documents.json" if arguments.results else None
+    results: dict[str, Any] = json.loads(path.read_text()) if path and path.exists() else {"accuracy": {}}
+    results["sentences"] = {part: len(texts[part]) for part in PARTS}
+    for name in arguments.vectors:
+        try:
+            features = VECTORS[name](textlds.load(arguments.model), texts)
+        except ImportError as error:
+            print(f"{name}: not installed ({error})")
+            continue
         found = results["accuracy"][name] = {}
         for n in (*arguments.labels, len(texts["train"])):
             draws = arguments.draws if n < len(texts["train"]) else 1
             scores = [accuracy(features, genres, n, seed) for seed in range(draws)]
             found[str(n)] = round(100 * float(np.mean(scores)), 1)
         print(f"{name:24}", found, flush=True)
-    if arguments.results:
-        arguments.results.mkdir(parents=True, exist_ok=True)
-        (arguments.results / "documents.json").write_text(json.dumps(results, indent=1) + "\n")
-        (arguments.results / "documents.md").write_text(page(results))
+        if path:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(results, indent=1) + "\n")
+            path.with_suffix(".md").write_text(page(results))
 
 
 def sentences(path: Path) -> list[tuple[str, str]]:
@@ -70,31 +79,47 @@ def sentences(path: Path) -> list[tuple[str, str]]:
     return found
 
 
-def all_vectors(model: textlds.TextLDS, texts: Texts) -> dict[str, dict[str, Any]]:
-    """Return every kind of vector of every part, rows of length one."""
+def tfidf(model: textlds.TextLDS, texts: Texts) -> dict[str, Any]:
+    """Return counts of words and pairs of words by how rare they are."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    tfidf = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, min_df=2).fit(texts["train"])
-    found = {"TF-IDF, words and pairs": {part: tfidf.transform(texts[part]) for part in PARTS}}
+    fitted = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, min_df=2).fit(texts["train"])
+    return {part: fitted.transform(texts[part]) for part in PARTS}
 
-    def pooled(recipe: str, pooling: Any) -> dict[str, Any]:
-        return _unit(lambda some: model.encode(some, recipe=recipe, pooling=pooling, threads=1), texts)
 
-    found["pooled states"] = pooled("context", "mean")
-    found["pooled meaning"] = pooled("word_meaning", "weighted")
-    try:
-        found["model2vec"] = _unit(distilled(), texts)
-    except ImportError as error:
-        print(f"model2vec: not installed ({error.name})")
-    both = {part: [found[name][part] for name in ("TF-IDF, words and pairs", "pooled meaning")] for part in PARTS}
-    found["TF-IDF and meaning"] = {
-        part: sp.hstack([both[part][0], sp.csr_array(both[part][1])]).tocsr() for part in PARTS
-    }
-    if "model2vec" in found:
-        found["model2vec and meaning"] = {
-            part: np.hstack([found["model2vec"][part], found["pooled meaning"][part]]) for part in PARTS
-        }
-    return found
+def states(model: textlds.TextLDS, texts: Texts) -> dict[str, Any]:
+    """Return the mean of the states."""
+    return _unit(lambda some: model.encode(some, recipe="context", threads=1), texts)
+
+
+def meaning(model: textlds.TextLDS, texts: Texts) -> dict[str, Any]:
+    """Return what ``TextLDSVectorizer`` gives."""
+    return _unit(lambda some: model.encode(some, recipe="word_meaning", pooling="weighted", threads=1), texts)
+
+
+def model2vec(model: textlds.TextLDS, texts: Texts) -> dict[str, Any]:
+    """Return the vectors of a static model that was distilled from a transformer."""
+    return _unit(distilled(), texts)
+
+
+def together(*kinds: Vectorize) -> Vectorize:
+    """Return kinds of vectors side by side."""
+
+    def both(model: textlds.TextLDS, texts: Texts) -> dict[str, Any]:
+        found = [kind(model, texts) for kind in kinds]
+        return {part: sp.hstack([sp.csr_array(one[part]) for one in found]).tocsr() for part in PARTS}
+
+    return both
+
+
+VECTORS: dict[str, Vectorize] = {
+    "TF-IDF": tfidf,
+    "pooled states": states,
+    "pooled meaning": meaning,
+    "model2vec": model2vec,
+    "TF-IDF and meaning": together(tfidf, meaning),
+    "model2vec and meaning": together(model2vec, meaning),
+}
 
 
 def _unit(encode: Callable[[Sequence[str]], Any], texts: Texts) -> dict[str, Any]:

@@ -41,7 +41,6 @@ def views(model: textlds.TextLDS) -> dict[str, View]:
         return lambda places: at_places(embed, places)
 
     return {
-        "state, fitted": recipe("state, fitted"),
         "context": recipe("context"),
         "previous and next word": recipe("previous_word+next_word"),
         "topic": recipe("topic"),
