@@ -282,8 +282,15 @@ def page(results: dict[str, Any]) -> str:
         "",
     ]
     for part, found in results.get("senses", {}).items():
+        tokens = results["model"].get("tokens") or 0
         names = [name for name in ("parts of speech", "pseudo-words", "SCWS") if name in found["meaning"]]
-        lines += [f"## Which vector of a sense, {part}", "", f"| vector | {' | '.join(names)} |"]
+        lines += [
+            f"## Which vector of a sense, {part}",
+            "",
+            f"A model of {tokens / 1e6:.0f}M tokens.",
+            "",
+            f"| vector | {' | '.join(names)} |",
+        ]
         lines += ["|---" * (len(names) + 1) + "|"]
         for kind, row in found.items():
             cells = " | ".join(f"{row[name]:.3f}" if name in row else "" for name in names)
