@@ -277,6 +277,20 @@ def test_senses_of_a_word(tmp_path):
         index.senses("banks")
 
 
+def test_a_packed_model_is_indexed(corpus, tmp_path):
+    """As the English model that is installed: its occurrences are those of the model it was packed from."""
+    model = fit(counts_of([sentence.split() for sentence in make_sentences(300)]), state_size=4, iterations=2)
+    indexes = [
+        OccurrenceIndex.build(each, [corpus], tmp_path / name, per_word="all")
+        for each, name in ((model, "whole"), (model.quantized("float32"), "packed"))
+    ]
+    assert len(indexes[0]) == len(indexes[1])
+    found = [
+        OccurrenceIndex.load(tmp_path / name).find("bank", "money in the bank", n=5) for name in ("whole", "packed")
+    ]
+    np.testing.assert_allclose([o.score for o in found[0]], [o.score for o in found[1]], atol=0.01)
+
+
 @pytest.mark.parametrize("size", [2, 6])
 def test_senses_are_not_spellings(tmp_path, size):
     """Capitals that occur in one line of two, whatever its topic."""

@@ -228,17 +228,20 @@ class PackedModel(TextLDS):
         """Refuse: what was rounded once is not rounded again."""
         raise ArgumentError("the model is packed already. Pack the model it was made from.")
 
-    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write the model to a folder, whole or not at all."""
+    def arrays(self) -> dict[str, Array]:
+        """Return the tables that give vectors, as they are stored."""
         arrays: dict[str, Array] = {**self.tables.small, "frequencies": self.frequencies.astype(np.float32)}
         for name in _TABLES:
             table: RowTable | None = getattr(self.tables, name)
             arrays |= {} if table is None else table.arrays(name)
+        return arrays
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the model to a folder, whole or not at all."""
         more, facts = stored_parts(self.directions, self.stored_language)
-        arrays |= more
         recipes = {name: str(recipe) for name, recipe in self._own_recipes.items()}
         with new_folder(path, force=force) as folder:
-            write_arrays(folder / ARRAYS, arrays)
+            write_arrays(folder / ARRAYS, self.arrays() | more)
             write_json(folder / VOCABULARY, self.vocabulary.to_json(), indent=None)
             write_json(folder / HISTORY, self.history.to_json(), indent=None)
             content = {

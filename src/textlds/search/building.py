@@ -27,6 +27,7 @@ from textlds.corpus.tokens.tokenizer import ChunkTokenizer, separated
 from textlds.corpus.tokens.types import TypeTable
 from textlds.errors import ArgumentError, CorpusError, FormatError
 from textlds.linalg.types import Array
+from textlds.model.packed import PackedModel
 from textlds.model.textlds import TextLDS
 from textlds.progress import Progress
 from textlds.search.sampling import NONE, Plan, Selection, select
@@ -95,14 +96,21 @@ def build(
 def job_of(model: TextLDS, sources: list[Source], reading: ReadSettings, plan: Plan) -> dict[str, Any]:
     """Return what an index is made of: what must match before unfinished work can be resumed."""
     numbers = hashlib.sha256(repr(model.vocabulary.words).encode())
-    lexicon = {} if model.lexicon is None else model.lexicon.arrays()
-    for array in (model.params.A, model.params.C, model.params.Q, *lexicon.values()):
+    for array in _arrays(model):
         numbers.update(np.ascontiguousarray(array).data)
     identities = [source.identity() for source in sources]
     return {
         "task": "index", "model": numbers.hexdigest(), "text": model.vocabulary.settings.to_json(),
         "sources": None if None in identities else identities, **reading.to_json(), "plan": plan.to_json(),
     }  # fmt: skip
+
+
+def _arrays(model: TextLDS) -> list[Array]:
+    """Return what a model's vectors follow from."""
+    if isinstance(model, PackedModel):
+        return list(model.arrays().values())
+    lexicon = {} if model.lexicon is None else model.lexicon.arrays()
+    return [model.params.A, model.params.C, model.params.Q, *lexicon.values()]
 
 
 def model_sum(folder: Path) -> str:
