@@ -26,7 +26,7 @@ from textlds.corpus.reading.tagged import read_tagged
 from textlds.evaluation.features import Features
 from textlds.lexicon.observed import ObservedLexicon
 from textlds.linalg.types import Matrix
-from textlds.model.exploring import common_rows, transitions
+from textlds.model.exploring import transitions
 
 TITLE = "The transitions of the state (Table 1)"
 NEEDS = ("text", "ewt")
@@ -48,12 +48,14 @@ def cells(job: Job, store: Store) -> list[Cell]:
             made.append(
                 Cell(
                     f"{kind} / seed {seed}",
-                    {"fit": fit, "count": corpus.count, "tokens": corpus.tokens, "judge": judge.settings},
-                    lambda corpus=corpus, fit=fit: _measure(_model(job, corpus, fit), judge),  # type: ignore[misc]
+                    {"fit": fit, "count": corpus.count, "tokens": corpus.tokens},
+                    lambda corpus=corpus, fit=fit, kind=kind: _measure(  # type: ignore[misc]
+                        _model(job, corpus, fit), judge, alike=kind != DEFAULT
+                    ),
                 )
             )
     corpus = job.corpus()
-    chance = {"lists": CHANCE, "count": corpus.count, "tokens": corpus.tokens, "judge": judge.settings}
+    chance = {"lists": CHANCE, "count": corpus.count, "tokens": corpus.tokens}
     return [*made, Cell("random words", chance, lambda: judge.chance(CHANCE))]
 
 
@@ -75,17 +77,25 @@ def _outputs(model: textlds.TextLDS, rows: NDArray[np.int64]) -> Matrix:
     return C
 
 
-def _measure(model: textlds.TextLDS, judge: _Judge) -> dict[str, Any]:
-    """Return how much structure the transitions of a model have, and some of them."""
+def _measure(model: textlds.TextLDS, judge: _Judge, *, alike: bool) -> dict[str, Any]:
+    """Return how much structure the transitions of a model have, and some of them.
+
+    Args:
+        model: Whose transitions.
+        judge: Measures them.
+        alike: Whether to ask word2vec, which takes longer to learn than the model.
+    """
     A, h = model.params.normalised().A, model.state_size
     rows = judge.rows(model.vocabulary)
     U, strengths, Vt = np.linalg.svd(A)
     stays = np.abs(np.einsum("ji,ij->i", U, Vt))  # 1: A leads this state to itself, 0: to one unlike it
     known = transitions(A, _outputs(model, rows), model.vocabulary, h, WORDS, common=rows)
-    found = judge.structure([words for pair in known for words in (pair.source, pair.target)])
+    lists = [words for pair in known for words in (pair.source, pair.target)]
+    found = {**judge.purity(lists), **(judge.likeness(lists) if alike else {})}
     lifts = [judge.lift(pair.source, pair.target) for pair in known]
-    alike = np.reshape(found["likenesses"], (-1, 2)).mean(axis=1)
-    best = [int(i) for i in np.argsort(-alike, kind="stable") if i >= SHOWN][:SHOWN]
+    # what decides which pairs are shown besides the strongest
+    score = np.reshape(found["likenesses" if alike else "purities"], (-1, 2)).mean(axis=1)
+    best = [int(i) for i in np.argsort(-score, kind="stable") if i >= SHOWN][:SHOWN]
     shown = model.dynamics(h, words=WORDS)
     return {
         **found,
@@ -98,7 +108,7 @@ def _measure(model: textlds.TextLDS, judge: _Judge) -> dict[str, Any]:
                 "rank": i + 1,
                 "strength": strengths[i],
                 "stays": stays[i],
-                "likeness": alike[i],
+                **({"likeness": score[i]} if alike else {}),
                 "source": shown[i].source,
                 "target": shown[i].target,
             }
@@ -115,11 +125,6 @@ class _Judge:
         self._cache: dict[str, Any] = {}
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """How word2vec was learnt, which needs less text than a model to say which words are alike."""
-        return {**settings.WORD2VEC, "tokens": self._job.scale.search_tokens}
-
-    @property
     def tags(self) -> dict[str, str]:
         """The most frequent universal tag of every word of the treebank's training part."""
         if "tags" not in self._cache:
@@ -134,41 +139,35 @@ class _Judge:
     @property
     def vectors(self) -> Features:
         if "vectors" not in self._cache:
-            corpus = self._job.corpus(tokens=self._job.scale.search_tokens)
-            self._cache["vectors"] = self._job.work.word2vec(corpus, **settings.WORD2VEC)
+            self._cache["vectors"] = self._job.work.word2vec(self._job.corpus(), **settings.WORD2VEC)
         found: Features = self._cache["vectors"]
         return found
 
     def rows(self, vocabulary: textlds.Vocabulary) -> NDArray[np.int64]:
-        """Return the rows of words whose tag is known and that occur often enough to be judged."""
-        counts = self._counts()
-        usual = max(20.0, 1e-5 * counts.tokens)  # as for model.dynamics
-        common = common_rows(counts.unigrams, counts.vocabulary, None, usual=usual)
-        words = {counts.vocabulary.words[i] for i in common}.intersection(self.tags)
-        return np.array([i for i, word in enumerate(vocabulary.words[: vocabulary.n_types]) if word in words])
+        """Return the rows of words whose tag is known."""
+        return np.array([i for i, word in enumerate(vocabulary.words[: vocabulary.n_types]) if word in self.tags])
 
     def _counts(self) -> textlds.LagCounts:
         return self._job.work.counts(self._job.corpus())
 
-    def structure(self, lists: Sequence[Sequence[str]]) -> dict[str, Any]:
-        """Return purity (share of the dominant tag) and likeness (mean cosine of two words), by list and on average.
+    def purity(self, lists: Sequence[Sequence[str]]) -> dict[str, Any]:
+        """Return the share of the dominant tag, by list and on average.
 
         Args:
             lists: Of words whose tag is known.
         """
-        purity = [Counter(self.tags[word] for word in words).most_common(1)[0][1] / len(words) for words in lists]
-        likeness = []
+        found = [Counter(self.tags[word] for word in words).most_common(1)[0][1] / len(words) for words in lists]
+        return {"purity": float(np.mean(found)), "purities": found}
+
+    def likeness(self, lists: Sequence[Sequence[str]]) -> dict[str, Any]:
+        """Return the mean cosine of two words, by list and on average."""
+        found = []
         for words in lists:
             vectors = self.vectors([words])
             cosines = vectors @ vectors.T
             n = len(words)
-            likeness.append(float((cosines.sum() - np.trace(cosines)) / max(n * (n - 1), 1)))
-        return {
-            "purity": float(np.mean(purity)),
-            "likeness": float(np.mean(likeness)),
-            "purities": purity,
-            "likenesses": likeness,
-        }
+            found.append(float((cosines.sum() - np.trace(cosines)) / max(n * (n - 1), 1)))
+        return {"likeness": float(np.mean(found)), "likenesses": found}
 
     def lift(self, before: Sequence[str], after: Sequence[str]) -> float:
         """Return log2 of how much oftener than by chance a word of ``after`` follows one of ``before``.
@@ -187,5 +186,6 @@ class _Judge:
         rows, rng = self.rows(vocabulary), np.random.default_rng(0)
         picked = [rng.choice(rows, min(WORDS, len(rows)), replace=False) for _ in range(n)]
         lists = [[vocabulary.words[i] for i in some] for some in picked]
-        found, lifts = self.structure(lists), list(map(self.lift, lists[::2], lists[1::2]))
-        return {"lift": float(np.mean(lifts)), "purity": found["purity"], "likeness": found["likeness"]}
+        purity, likeness = self.purity(lists)["purity"], self.likeness(lists)["likeness"]
+        lifts = list(map(self.lift, lists[::2], lists[1::2]))
+        return {"lift": float(np.mean(lifts)), "purity": purity, "likeness": likeness}
