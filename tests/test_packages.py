@@ -65,7 +65,8 @@ def test_the_extra_names_the_package():
 
 def test_the_script_packs_a_model_and_writes_its_card(model, tmp_path, monkeypatch):
     model.save(tmp_path / "model")
-    (tmp_path / "wiki.txt").write_text("some text\n")
+    lines = [" ".join(markov_sentence(seed, 40, V=60)) for seed in range(2000)]  # of which probabilities see one in 29
+    (tmp_path / "wiki.txt").write_text("\n".join(lines) + "\n")
     shutil.copytree(PACKAGE, tmp_path / "source", ignore=shutil.ignore_patterns("model"))
     monkeypatch.setattr(sys, "argv", ["make_model.py", str(tmp_path / "wiki.txt"), "--model", str(tmp_path / "model")])
     names = runpy.run_path(str(tmp_path / "source" / "make_model.py"))
