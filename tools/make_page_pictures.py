@@ -21,7 +21,7 @@ VIEWS: dict[str, dict[str, object]] = {
     "filter": {"token": 4},
     "contexts": {},
     "map": {"word": "river"},
-    "transitions": {"pair": 1},
+    "transitions": {"pair": 6, "text": "She must be there by now."},
     "learning": {},
     "search": {"word": "bank", "a": "He sat on the bank of the river."},
 }

@@ -16,7 +16,10 @@ ROOT = Path(__file__).parent.parent
 AT_ROOT = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
 FIGURES = "figures.md"
 DEMO = "<!-- live demo -->"
-IFRAME = '<iframe src="explore/index.html" title="A model to try" loading="lazy" class="live"></iframe>'
+IFRAME = (
+    "Try it: a model of English reads in your browser, and nothing leaves it.\n\n"
+    '<iframe src="explore/index.html" title="A model to try" loading="lazy" class="live"></iframe>'
+)
 
 
 def on_config(config: Any) -> Any:
