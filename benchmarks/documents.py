@@ -5,7 +5,8 @@
 TREEBANK is a folder of UD English EWT. Its sentences are from five genres (weblogs, newsgroups, emails, reviews,
 answers), named in their sent_id, which logistic regression learns from as many sentences as LABELS says and from all.
 The penalty is chosen on the development part; the accuracy is on the test part. model2vec is distilled from the
-transformer of `benchmarks/requirements.txt`.
+transformer of `benchmarks/requirements.txt`; that takes model2vec[distill], which may want an older transformers than
+the other benchmarks and so an environment of its own.
 """
 
 from __future__ import annotations
