@@ -84,6 +84,7 @@ def main() -> None:
             of_words = section in ("similarity", "analogies")
             into = results.setdefault("words", {}).setdefault(amount, {}) if of_words else results
             into[section] = found
+            results.setdefault("amounts", {})[section] = amount
             print(section, json.dumps(found, indent=1)[:3000], flush=True)
         if path:
             path.parent.mkdir(parents=True, exist_ok=True)

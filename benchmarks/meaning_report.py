@@ -13,6 +13,7 @@ def page(results: dict[str, Any]) -> str:
         "Printed by `python -m benchmarks.meaning`, which says what each figure is. 200 dimensions.",
         "",
     ]
+    amounts = results.get("amounts", {})
     for amount, found in sorted(results.get("words", {}).items(), key=lambda item: -float(item[0].split("M")[0])):
         lines += [f"## Words alone, {amount}", "", *_similarity(found["similarity"])]
         if "analogies" in found:
@@ -21,9 +22,11 @@ def page(results: dict[str, Any]) -> str:
         found = results["context"]
         rows = [[name, f"{rho:.1f}"] for name, rho in found["rho"].items()]
         share = found["bootstrap samples in which context is better"]
-        lines += ["## Words in context", "", f"SCWS, {found['pairs']} pairs that nothing was chosen on. The word in "
-                  f"context is better than the word alone in {share:.1%} of bootstrap samples.", "",
-                  *table(["vectors", "SCWS"], rows)]  # fmt: skip
+        text = (
+            f"SCWS, {found['pairs']} pairs that nothing was chosen on. The word in context is better than the word alone "
+            f"in {share:.1%} of bootstrap samples."
+        )
+        lines += [f"## Words in context, {amounts['context']}", "", text, "", *table(["vectors", "SCWS"], rows)]
     if "new words" in results:
         keys = [key for row in results["new words"] for key in row if key not in ("from", "to", "words")]
         keys = list(dict.fromkeys(keys))
@@ -39,7 +42,7 @@ def page(results: dict[str, Any]) -> str:
             "Mean cosine of the predicted vector with the one from all the text, from the spelling, from 1, 4 or 16 "
             "contexts, and from both. These words were hidden from both regressions."
         )
-        lines += ["## New words", "", text, "", *table(["occurrences", "words", *keys], rows)]
+        lines += [f"## New words, {amounts['new words']}", "", text, "", *table(["occurrences", "words", *keys], rows)]
     if "cost" in results:
         rows = [
             [amount, name, f"{row['processor seconds']:.0f} s", f"{row['peak bytes'] / 1e9:.1f} GB",
@@ -49,7 +52,11 @@ def page(results: dict[str, Any]) -> str:
         head = ["text", "", "processor time", "peak memory", "of which the counts"]
         lines += ["## Cost", "", "100,000 words, one thread.", "", *table(head, rows)]
     if "ambiguous" in results:
-        lines += ["## Neighbours in context", "", *table(["word", "context", "neighbours"], results["ambiguous"])]
+        lines += [
+            f"## Neighbours in context, {amounts['ambiguous']}",
+            "",
+            *table(["word", "context", "neighbours"], results["ambiguous"]),
+        ]
     return "\n".join(lines)
 
 
