@@ -23,8 +23,8 @@ def page(results: dict[str, Any]) -> str:
         rows = [[name, f"{rho:.1f}"] for name, rho in found["rho"].items()]
         share = found["bootstrap samples in which context is better"]
         text = (
-            f"SCWS, {found['pairs']} pairs that nothing was chosen on. The word in context is better than the word alone "
-            f"in {share:.1%} of bootstrap samples."
+            f"SCWS, {found['pairs']} pairs that nothing was chosen on. The word in context is better than the word "
+            f"alone in {share:.1%} of bootstrap samples."
         )
         lines += [f"## Words in context, {amounts['context']}", "", text, "", *table(["vectors", "SCWS"], rows)]
     if "new words" in results:
