@@ -17,7 +17,7 @@ def page(results: dict[str, Any]) -> str:
         "labelled sentences with their tokens on one thread; minutes and rates are of processor time on a machine with "
         "other work on it, so that ratios count. Rates are from raw text to tags by each tagger's own tokeniser. ± is "
         "the standard deviation over seeds; p is of the difference to textlds (McNemar's exact test for tags, "
-        "approximate randomisation for entities; first seeds). The transformer is a small one that reads lower case.", "",
+        "approximate randomisation for entities; first seeds). The transformer is small and reads lower case.", "",
     ]  # fmt: skip
     for name, found in results.items():
         lines += [f"## {name}", ""]
