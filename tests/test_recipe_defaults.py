@@ -12,7 +12,9 @@ import typer.main
 
 from textlds import TextLDS
 from textlds.cli import build_app
+from textlds.corpus.settings import CountSettings, TextSettings
 from textlds.evaluation.features import model_features
+from textlds.learn.settings import FitSettings
 from textlds.vectors.recipes import METHODS, PARTS, RECIPES, WEIGHTINGS, resolve_recipe
 
 ROOT = Path(__file__).parent.parent
@@ -104,6 +106,21 @@ def test_the_table_of_recipes() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (.+?) \| `(\w+)` \| `(\w+)` \| .+ \|$", EXPLANATION.read_text(), re.MULTILINE)
     found = {name: (tuple(re.findall(r"`(\w+)`", parts)), *rest) for name, parts, *rest in rows}
     assert found == {name: (recipe.parts, recipe.weighting, recipe.method) for name, recipe in RECIPES.items()}
+
+
+def test_the_table_of_settings() -> None:
+    """The page that explains the library names the defaults of the settings, and so does --help, which derives them."""
+    known = {
+        name: field.default
+        for kind in (TextSettings, CountSettings, FitSettings)
+        for name, field in kind.options().items()
+    }
+    _, _, table = EXPLANATION.read_text(encoding="utf-8").partition("## Settings worth changing")
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| .+ \|$", table, re.MULTILINE)
+    assert len(rows) > 5
+    for name, shown in rows:
+        value = shown.partition(":")[0].strip('`"').replace(",", "")
+        assert value == str(known[name]), name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
