@@ -118,15 +118,18 @@ def page(results: dict[str, Any]) -> str:
         "",
         f"textlds {results['version']}, {results['machine']}.",
         "",
+        "A run that was bounded in time made fewer attacks than a full one: both numbers are given.",
+        "",
         "| mode | what | attacks | failures | seeds | time |",
         "| --- | --- | ---: | ---: | --- | ---: |",
     ]
     for mode, found in results["modes"].items():
+        of = f" of {MODES[mode][0]:,}" if found["done"] < MODES[mode][0] else ""  # it was bounded in time
         more = f", {found['kills']:,} kills" if "kills" in found else ""
         more += f", of which {found['refused']:,} were refused as they should be" if found.get("refused") else ""
         seeds = f"{found['first']}–{found['first'] + found['done'] - 1}"
         lines.append(
-            f"| `{mode}` | {ABOUT[mode]} | {found['done']:,}{more} | {found['failures']} | {seeds} | "
+            f"| `{mode}` | {ABOUT[mode]} | {found['done']:,}{of}{more} | {found['failures']} | {seeds} | "
             f"{found['seconds'] / 60:.0f} min |"
         )
     counted = collections.Counter({mode: found["failures"] for mode, found in results["modes"].items()})

@@ -87,5 +87,5 @@ def test_failures_are_on_the_page_with_their_seeds() -> None:
     found = {"first": 5, "done": 10, "asked": 10, "seconds": 60.0, "failures": 1}
     modes = {"damage": {**found, "examples": [{"seed": 12, "what": "it broke"}]}}
     text = page({"version": "1", "machine": "m", "modes": modes})
-    assert "| 10 | 1 | 5–14 | 1 min |" in text
+    assert "| 10 of 100,000 | 1 | 5–14 | 1 min |" in text
     assert "- `damage`, seed 12: it broke" in text
