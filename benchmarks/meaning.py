@@ -153,7 +153,7 @@ def similarity(arguments: argparse.Namespace, model: textlds.TextLDS, vectors: C
             cosines = np.einsum("ij,ij->i", table[rows[some, 0]], table[rows[some, 1]])
             return round(100 * spearman(scores[some], cosines).rho, 1)
 
-        both, frequent = (rows < known).all(axis=1), (rows < _FREQUENT).all(axis=1)
+        both, frequent = (rows < known).all(axis=1), (rows < min(_FREQUENT, known)).all(axis=1)
         found[name] = {
             "rho": rho(held_out & both),
             "found": int((held_out & both).sum()),
