@@ -163,7 +163,7 @@ class SpaCy:
         seed: int,
         *,
         vectors: Path | None = None,
-        epochs: int = 12,
+        rounds: int = 12,
     ) -> None:
         import spacy
         from spacy.training import Example
@@ -194,15 +194,19 @@ class SpaCy:
         optimizer = nlp.initialize(lambda: examples[:2000] if task == "tags" else examples)
         best, state, waited = -1.0, b"", 0
         order = random.Random(seed)
-        for _ in range(epochs):
-            order.shuffle(examples)
-            for batch in minibatch(examples, compounding(16.0, 128.0, 1.002)):
-                nlp.update(batch, sgd=optimizer, drop=0.1)
+        # few labels are read several times per round, as our own network reads them, and are given longer to gain
+        times = max(1, _FEWEST_STEPS * 16 // max(len(examples), 1))
+        patience = 2 if times == 1 else 6
+        for _ in range(rounds):
+            for _ in range(times):
+                order.shuffle(examples)
+                for batch in minibatch(examples, compounding(16.0, 128.0, 1.002)):
+                    nlp.update(batch, sgd=optimizer, drop=0.1)
             with nlp.use_params(optimizer.averages):
                 hits = self._judge(dev)
                 if hits > best:
                     best, state, waited = hits, nlp.to_bytes(), 0
-                elif (waited := waited + 1) >= 2:
+                elif (waited := waited + 1) >= patience:
                     break
         nlp.from_bytes(state)
 
@@ -242,6 +246,7 @@ class SpaCy:
         return len(self._nlp.to_bytes())
 
 
+_FEWEST_STEPS = 50  # of a round
 _CNN = {"width": 96, "depth": 4, "embed_size": 2000, "window_size": 1, "maxout_pieces": 3, "subword_features": True}
 
 

@@ -126,6 +126,8 @@ def browsing(profile: Path) -> Iterator[Page]:
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(found[1]))
     try:
         driver.set_script_timeout(900)
+        # pages behave as if a person looked at them, also where no window has the focus
+        driver.execute_cdp_cmd("Emulation.setFocusEmulationEnabled", {"enabled": True})
         yield Page(driver)
     finally:
         driver.quit()
