@@ -298,8 +298,8 @@ def test_progress_is_reported_phase_by_phase(counts):
 
     recorder = Recorder()
     fit(counts, compression=20, polish=2, progress=recorder, **SMALL)
-    assert list(recorder.tasks) == ["Sketch", "Subspace", "Words", "Meaning", "EM", "Polish"]
-    for name in ("Words", "Meaning", "Sketch", "EM", "Polish"):
+    assert list(recorder.tasks) == ["Sketch", "Subspace", "Profiles", "Meaning", "EM", "Polish"]
+    for name in ("Profiles", "Meaning", "Sketch", "EM", "Polish"):
         total, done = recorder.tasks[name]
         assert done == total
     assert recorder.tasks["EM"][0] == 5

@@ -9,7 +9,7 @@ import scipy.linalg as sl
 import textlds
 from model.worlds import CLASSES, counts_of, fit, grammar_text, markov_sentence
 from storage.sealing import edit_config
-from textlds.errors import ArgumentError, CountsError, FormatError
+from textlds.errors import ArgumentError, CountsError, FormatError, RankError
 from textlds.learn.settings import FitSettings, auto_state_size
 from textlds.lexicon.unknown import spelt
 from textlds.model.textlds import TextLDS
@@ -148,9 +148,11 @@ def test_the_same_bits_for_any_number_of_threads_and_after_an_interruption(count
 
 def test_a_state_larger_than_the_rank_is_made_smaller(caplog):
     counts = counts_of([markov_sentence(0, 2000, V=12, classes=3)])
-    model = textlds.fit(counts, state_size=50, iterations=2)
-    assert model.state_size == model.history.settings["state_size"] < 13
-    assert "state_size=50, but the profiles of these 13 words have rank" in caplog.text
+    with pytest.raises(RankError, match="state_size=50 exceeds what a vocabulary of 13 words supports"):
+        textlds.fit(counts, state_size=50, iterations=2)
+    model = textlds.fit(counts, state_size=12, iterations=2)
+    assert model.state_size == model.history.settings["state_size"] < 12
+    assert "state_size=12, but the profiles of these 13 words have rank" in caplog.text
     assert model(["aaa", "aab"]).vectors.shape == (2, model.state_size)
 
 
