@@ -98,6 +98,43 @@ def test_info_of_a_model(run: Run, model: Path) -> None:
     assert "profiles and spelling of words" in text
 
 
+def test_info_counts_words_without_classes(run: Run, model: Path, counts: Path) -> None:
+    vocabulary = load(model).vocabulary
+    assert len(vocabulary) > vocabulary.n_types
+    for folder in (model, counts):
+        assert json.loads(run("info", folder, "--json").stdout)["words"] == vocabulary.n_types
+        shown = run("info", folder).stdout
+        assert re.search(rf"^words +{vocabulary.n_types}$", shown, re.MULTILINE)
+        assert str(len(vocabulary)) not in re.findall(r"\d+", shown)
+
+
+def test_info_of_a_packed_model(run: Run, model: Path, corpus: Path, tmp_path: Path) -> None:
+    whole = load(model)
+    packed = whole.quantized("int8", vocab_size=20, dimensions=4)
+    packed.save(tmp_path / "small")
+    facts = json.loads(run("info", tmp_path / "small", "--json").stdout)
+    before = {"precision": "int8", "state_size": 6, "words_before": whole.vocabulary.n_types, "transitions": 6}
+    assert facts["packed"] == before
+    assert (facts["observations"], facts["noise"], facts["state_size"], facts["words"]) == ("profiles", "full", 4, 20)
+    shown = " ".join(run("info", tmp_path / "small").stdout.split())
+    assert "what a packed model" in shown
+    assert f"packed in int8, from a state of 6 dimensions and {whole.vocabulary.n_types} words" in shown
+    assert "dimensions 4 observes profiles noise full" in shown
+    assert "packed from state_size=6" in shown
+    assert "meaning vectors of what words are about" in shown
+    assert "next word not calibrated, no probabilities: see textlds calibrate" in shown
+    packed.with_language_model(corpus.read_text().splitlines(), tokens=5000).save(tmp_path / "speaking")
+    assert "next word calibrated, log-linear link" in " ".join(run("info", tmp_path / "speaking").stdout.split())
+
+
+def test_info_says_what_a_model_lacks(run: Run, model: Path, tmp_path: Path) -> None:
+    assert "not calibrated, rough probabilities: see textlds calibrate" in run("info", model).stdout
+    whole = load(model)
+    TextLDS(whole.params, whole.vocabulary, whole.frequencies, whole.moments).save(tmp_path / "bare")
+    assert re.search(r"meaning +none", run("info", tmp_path / "bare").stdout)
+    assert json.loads(run("info", tmp_path / "bare", "--json").stdout)["meaning"] is False
+
+
 def test_info_of_a_model_without_a_lexicon(run: Run, model: Path, tmp_path: Path) -> None:
     whole = load(model)
     TextLDS(whole.params, whole.vocabulary, whole.frequencies, whole.moments).save(tmp_path / "bare")

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import textlds
 from model.worlds import counts_of, markov_sentence, names, random_model
+from model.worlds import fit as fit_words
 from storage.sealing import seal
 from textlds.api import fit
 from textlds.cli import build_app
@@ -155,6 +156,18 @@ def test_what_needs_parameters_says_so(model, tmp_path):
         packed.next_word("aaa")
     with pytest.raises(ArgumentError, match="packed already"):
         packed.quantized()
+
+
+def test_it_observes_what_the_model_observes(model, fitted, tmp_path):
+    for whole in (model, fit_words(counts_of([markov_sentence(0, 5000, V=30)]), state_size=4, iterations=1)):
+        packed = whole.quantized()
+        assert packed.observations == whole.observations
+        packed.save(tmp_path / "packed", force=True)
+        seal(tmp_path / "packed", observations=None)  # one written before does not say
+        assert textlds.load(tmp_path / "packed").observations == whole.observations
+    text = "aaa aab aac"
+    exact = fitted(text, recipe="state, exact").vectors
+    np.testing.assert_allclose(fitted.quantized("float32")(text, recipe="state, exact").vectors, exact, atol=1e-5)
 
 
 def test_transitions_are_kept(model, tmp_path):

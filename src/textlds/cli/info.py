@@ -46,7 +46,9 @@ def _model(path: Path, config: dict[str, Any]) -> dict[str, Any]:
     history = read_history(path)
     likelihoods, seconds = history.log_likelihood, history.seconds
     settings = {name: value for name, value in history.settings.items() if name != "text"}
-    return {
+    vocabulary, packed = read_json(path / VOCABULARY), config.get("packed")
+    facts = {
+        "words": vocabulary["n_types"],
         "state_size": config["state_size"],
         "vocabulary": config["vocabulary_size"],
         "tokens": settings.pop("tokens", None),
@@ -58,10 +60,42 @@ def _model(path: Path, config: dict[str, Any]) -> dict[str, Any]:
         "seconds": seconds[-1] if seconds else 0.0,
         "text": config["text"],
         "lexicon": config.get("lexicon", False),
+        "meaning": _has_meaning(path, packed=packed is not None),
         "fit": settings,
-        "frequent_words": read_json(path / VOCABULARY)["words"][:_WORDS],
+        "frequent_words": vocabulary["words"][:_WORDS],
         "language": read_json(path / LANGUAGE_FACTS) if LANGUAGE_FACTS in config["files"] else None,
     }
+    return facts if packed is None else facts | _packed(path, config, settings)
+
+
+def _packed(path: Path, config: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+    """Return what is different of a packed model: its config.json has nothing of the model it was packed from."""
+    from textlds.corpus.unknown import unknown_classes
+    from textlds.model.packed import ARRAYS
+    from textlds.model.packed_checks import observed
+    from textlds.storage.arrays import read_arrays
+
+    packed = config["packed"]
+    language = packed.get("language")
+    return {
+        "packed": {
+            "precision": packed["precision"],
+            "state_size": packed["state_size"],
+            "words_before": packed["vocabulary_size_before"] - len(unknown_classes(config["text"]["unknown"])),
+            "transitions": len(packed.get("transitions", [])),
+        },
+        "observations": observed(read_arrays(path / ARRAYS), lexicon=config["lexicon"]),
+        "noise": settings.get("noise"),
+        "language": None if language is None else language["facts"],
+    }
+
+
+def _has_meaning(path: Path, *, packed: bool) -> bool:
+    from textlds.model.files import ARRAYS
+    from textlds.model.packed import ARRAYS as PACKED
+    from textlds.storage.arrays import read_arrays
+
+    return any(name.startswith("meaning") for name in read_arrays(path / (PACKED if packed else ARRAYS)))
 
 
 def _counts(path: Path, config: dict[str, Any]) -> dict[str, Any]:
@@ -70,6 +104,7 @@ def _counts(path: Path, config: dict[str, Any]) -> dict[str, Any]:
 
     return {
         "tokens": config["tokens"],
+        "words": config["types"],
         "vocabulary": config["rows"],
         "types": config["types"],
         "max_lag": config["max_lag"],
@@ -87,6 +122,7 @@ def _index(path: Path, config: dict[str, Any]) -> dict[str, Any]:
     model = read_config(path / "model", kind="model")
     return {
         "tokens": config["tokens"],
+        "words": config["words"],
         "vocabulary": config["words"],
         "occurrences": config["occurrences"],
         "state_size": model["state_size"],
@@ -141,18 +177,27 @@ def sentences(facts: dict[str, Any]) -> list[tuple[str, str]]:
         "model": "a model", "counts": "counts", "work": "unfinished work, to be resumed",
         "index": "an index of occurrences of words", "tagger": "a tagger", "spacy-vectors": "word vectors for spaCy",
     }  # fmt: skip
-    lines = [("what", kinds.get(facts["kind"], facts["kind"])), ("where", facts["path"])]
+    packed = "packed" in facts
+    what = "a packed model" if packed else kinds.get(facts["kind"], facts["kind"])
+    lines = [("what", what), ("where", facts["path"])]
     names = {
-        "textlds_version": "written by", "tokens": "tokens counted", "vocabulary": "words", "types": "of them known",
-        "state_size": "state size", "max_lag": "lags", "pairs": "pairs a lag", "exact": "exact integers",
-        "observations": "observes", "noise": "noise", "repeats": "repeats",
+        "textlds_version": "written by", "packed": "packed", "tokens": "tokens counted", "words": "words",
+        "state_size": "dimensions" if packed else "state size", "max_lag": "lags", "pairs": "pairs a lag",
+        "exact": "exact integers", "observations": "observes", "noise": "noise", "repeats": "repeats",
         "iterations": "EM iterations", "log_likelihood": "log-likelihood",
-        "log_likelihood_start": "at the start", "lexicon": "lexicon", "seconds": "time to fit", "bytes": "on disk",
-        "frequent_words": "frequent words", "text": "text", "fit": "fit", "occurrences": "occurrences",
-        "sources": "made from", "job": "job", "language": "next word", "plan": "what was kept", "vectors": "vectors",
-        "task": "task", "tags": "tags", "recipe": "recipe", "dev": "reached", "model": "model",
+        "log_likelihood_start": "at the start", "lexicon": "lexicon", "meaning": "meaning", "language": "next word",
+        "seconds": "time to fit", "bytes": "on disk", "frequent_words": "frequent words", "text": "text",
+        "fit": "packed from" if packed else "fit", "occurrences": "occurrences", "sources": "made from", "job": "job",
+        "plan": "what was kept", "vectors": "vectors", "task": "task", "tags": "tags", "recipe": "recipe",
+        "dev": "reached", "model": "model",
     }  # fmt: skip
-    return lines + [(name, _shown(key, facts[key])) for key, name in names.items() if facts.get(key) is not None]
+    shown = dict(facts)
+    if facts["kind"] == "model":
+        rough = "no probabilities" if packed else "rough probabilities"
+        shown["language"] = facts["language"] or f"not calibrated, {rough}: see textlds calibrate"
+        # its words are counted above, without the classes of unknown ones
+        shown["fit"] = {name: value for name, value in facts["fit"].items() if name != "vocabulary"}
+    return lines + [(name, _shown(key, shown[key])) for key, name in names.items() if shown.get(key) is not None]
 
 
 def _shown(key: str, value: Any) -> str:
@@ -160,7 +205,12 @@ def _shown(key: str, value: Any) -> str:
         return f"textlds {value}"
     if key == "lexicon":
         return "profiles and spelling of words" if value else "none"
-    if key == "language":
+    if key == "meaning":
+        return "vectors of what words are about" if value else "none"
+    if key == "packed":
+        size, words = f"{value['state_size']:,}", f"{value['words_before']:,}"
+        return f"in {value['precision']}, from a state of {size} dimensions and {words} words"
+    if key == "language" and isinstance(value, dict):
         perplexity, tokens = value["held_out_perplexity"], value["held_out_tokens"]
         return f"calibrated, {value['link']} link: perplexity {perplexity:.1f} on {tokens:,} held-out tokens"
     if key == "bytes":

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from textlds.corpus.encoding import Encoder, Text
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.tokens.tokenizer import CustomTokenizer
 from textlds.corpus.vocabulary import Vocabulary
-from textlds.counts.lagcounts import LagCounts
 from textlds.errors import ArgumentError, FormatError
 from textlds.inference.engine import Engine
 from textlds.language.calibrating import Fitted, calibrate
@@ -36,20 +35,25 @@ from textlds.language.predictor import Predictor, corpus_counts, make_predictor
 from textlds.language.readout import Readout
 from textlds.lds.params import LDSParams
 from textlds.learn.history import History
+from textlds.learn.settings import Observations
 from textlds.lexicon.spelling import fit_spelling
 from textlds.linalg.quantized import PRECISIONS, Precision, RowTable
 from textlds.linalg.threads import check_threads
 from textlds.linalg.types import Array, Vector
 from textlds.model.directions import WORDS, Directions, transition_directions
 from textlds.model.exploring import Transition
+from textlds.model.packed_checks import check_arrays, observed
 from textlds.model.packed_parts import PackedLanguage, stored_parts, take_parts
 from textlds.model.textlds import TextLDS
 from textlds.progress import ProgressOption, resolve
 from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.folders import new_folder, read_config, read_json, write_config, write_json
-from textlds.vectors.recipes import RECIPES, Recipe, Weighting, own_recipes
+from textlds.vectors.recipes import RECIPES, Recipe, RecipeLike, Weighting, own_recipes, resolve_recipe
 from textlds.vectors.spaces import check_dtype
 from textlds.vectors.stored import CARRY, CONTEXTS, SMALL, StoredSpace, StoredTables, reduced, reduced_meaning
+
+if TYPE_CHECKING:
+    from textlds.counts.lagcounts import LagCounts
 
 ARRAYS, VOCABULARY, HISTORY = "packed.safetensors", "vocabulary.json", "history.json"
 _TABLES = ("words", "gains", "spelling", "meaning", "meaning_spelling")
@@ -128,6 +132,18 @@ class PackedModel(TextLDS):
     def state_size(self) -> int:
         """How many numbers a part of a vector has, d."""
         return self.tables.words.shape[1]
+
+    @property
+    def observations(self) -> Observations:
+        """What the model it was packed from observes."""
+        return observed(self.tables.small, lexicon=self.tables.spelling is not None)
+
+    def recipe(self, recipe: RecipeLike) -> Recipe:
+        """Return the recipe that a name or a spelled-out recipe means, of equal weighting."""
+        chosen = resolve_recipe(recipe, self.recipes)
+        if chosen.weighting != "equal":
+            raise ArgumentError(f"recipe={str(recipe)!r} has weighting={chosen.weighting!r}: {_ABSENT}")
+        return super().recipe(chosen)
 
     @property
     def params(self) -> LDSParams:
@@ -248,7 +264,8 @@ class PackedModel(TextLDS):
                 "textlds_version": __version__,
                 "state_size": self.state_size,
                 "vocabulary_size": len(self.vocabulary),
-                "noise": "none",
+                "noise": "none",  # is stored; that of the fit is in the history
+                "observations": self.observations,
                 "lexicon": self.tables.spelling is not None,
                 "text": self.vocabulary.settings.to_json(),
                 "packed": self.facts | facts,
@@ -347,7 +364,7 @@ def read_packed(
     arrays = dict(read_arrays(folder / ARRAYS))
     width = d * (1 + ("meaning" in arrays))
     directions, language = take_parts(arrays, facts, size=len(vocabulary), width=width, state_size=h)
-    _check(folder / ARRAYS, arrays, precision, lexicon, (len(vocabulary), d, h))
+    check_arrays(folder / ARRAYS, arrays, precision, lexicon, (len(vocabulary), d, h))
     tables = {name: RowTable(arrays[name], arrays.get(f"{name}.scale")) if name in arrays else None for name in _TABLES}
     own = (*SMALL, *(CARRY if lexicon else ()), CONTEXTS)
     small = {name: np.array(arrays[name]) for name in own if name in arrays}
@@ -357,43 +374,3 @@ def read_packed(
         history=History.from_json(read_json(folder / HISTORY)), tokenizer=tokenizer, recipes=recipes,
         directions=directions, language=language,
     )  # fmt: skip
-
-
-def _check(path: Path, arrays: Mapping[str, Array], precision: Any, lexicon: bool, sizes: tuple[Any, Any, Any]) -> None:
-    if precision not in PRECISIONS or not all(isinstance(size, int) and size > 0 for size in sizes):
-        raise FormatError(f"{path}: the precision {precision!r} or the sizes {sizes} are not those of a packed model.")
-    V, d, h = sizes
-    buckets = len(arrays["spelling"]) if "spelling" in arrays and arrays["spelling"].ndim else 0
-    expected: dict[str, tuple[tuple[int, ...], str]] = {
-        "A": ((h, h), "float32"),
-        "shrink": ((h,), "float32"),
-        **dict.fromkeys(SMALL[2:], ((h, d), "float32")),
-        "words": ((V, d), precision),
-        "frequencies": ((V,), "float32"),
-    }
-    if lexicon:
-        expected |= {"carry": ((d, h), "float32"), "centre": ((d,), "float32")}
-        if "shift" in arrays:  # not where profiles are observed
-            expected["shift"] = ((h,), "float32")
-        expected["spelling"] = ((buckets, d), precision)
-        if buckets < 1 or buckets & (buckets - 1):
-            raise FormatError(f"{path}: spelling has {buckets} rows, which is not a power of two.")
-    else:
-        expected["gains"] = ((V, h), precision)
-    if CONTEXTS in arrays:  # one made before has no meaning
-        expected |= {"meaning": ((V, d), precision), "meaning_spelling": ((buckets, d), precision)}
-        expected[CONTEXTS] = ((d, d), "float32")
-    if precision == "int8":
-        scaled = [name for name, (_, dtype) in expected.items() if dtype == "int8"]
-        expected |= {f"{name}.scale": (expected[name][0][:1], "float32") for name in scaled}
-    if set(arrays) != set(expected):
-        raise FormatError(f"{path} holds {sorted(arrays)} instead of {sorted(expected)}.")
-    for name, (shape, dtype) in expected.items():
-        array = arrays[name]
-        if array.shape != shape or array.dtype != np.dtype(dtype):
-            raise FormatError(f"{path}: {name} is {array.dtype}{array.shape} instead of {dtype}{shape}.")
-        if dtype != "int8" and not np.isfinite(array).all():
-            raise FormatError(f"{path}: {name} holds values that are not finite.")
-    F = arrays["shrink"][:, None].astype(np.float64) * arrays["A"]
-    if not np.abs(np.linalg.eigvals(F)).max() < 1:
-        raise FormatError(f"{path}: A and shrink are not those of a stable filter.")
