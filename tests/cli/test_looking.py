@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli.runs import Run
+from cli.runs import Run, make_lines
 from textlds import TextLDS, load
 from textlds.cli.info import human_size
 
@@ -35,6 +35,26 @@ def test_an_unknown_word_gets_a_hint(run: Run, model: Path) -> None:
     error = run("similar", model, "gardn", code=1).stderr
     assert "'gardn' is not among" in error
     assert "garden" in error
+
+
+def test_a_word_that_nothing_is_close_to_gets_help(run: Run, model: Path) -> None:
+    error = run("similar", model, "qqqqqq", code=1).stderr
+    assert "No word of it is spelled alike. Give a context (context=..., --context)" in " ".join(error.split())
+
+
+def test_similar_needs_a_context_for_a_recipe(run: Run, model: Path) -> None:
+    error = run("similar", model, "cat", "--recipe", "state", code=1).stderr
+    assert "recipe='state' is that of a word in a context" in " ".join(error.split())
+    assert run("similar", model, "cat", "--recipe", "state", "--context", "the cat").stdout
+
+
+def test_numbers_are_one_word(run: Run, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "years.txt").write_text("\n".join(f"{line} 1984" for line in make_lines(300)))
+    run("train", tmp_path / "years.txt", "-o", tmp_path / "m", "--state-size", 4, "--iterations", 1, "--quiet")
+    result = run("similar", tmp_path / "m", 1984)
+    assert "all numbers like 1984 as one word, NUM: these are its neighbours" in result.stderr
+    assert run("similar", tmp_path / "m", "NUM").stdout == result.stdout
+    assert run("similar", tmp_path / "m", "NUM").stderr == ""
 
 
 def test_dynamics(run: Run, model: Path) -> None:

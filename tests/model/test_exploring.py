@@ -19,6 +19,7 @@ from model.worlds import (
 from oracles.synthetic import random_lds
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, UnknownWordError
+from textlds.model.exploring import close_words, slips
 
 
 @pytest.fixture(scope="module")
@@ -180,3 +181,24 @@ def test_neither_depends_on_the_coordinates_of_the_state():
         neighbours, others = (model.similar("aab", kind="use", **options) for model in (here, there))
         assert [word for word, _ in neighbours] == [word for word, _ in others]
         np.testing.assert_allclose([c for _, c in neighbours], [c for _, c in others], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [("", "", 0), ("bank", "bank", 0), ("bnak", "bank", 1), ("bank", "banks", 1), ("ank", "bank", 1),
+     ("bank", "balk", 1), ("bank", "rune", 3), ("", "abc", 3), ("recieve", "received", 2), ("abcd", "badc", 2)],
+)  # fmt: skip
+def test_slips(first, second, expected):
+    assert slips(first, second) == expected
+    assert slips(second, first) == expected
+
+
+def test_words_that_may_have_been_meant():
+    known = ["the", "Bank", "bank", "beak", "tank", "government", "Beatles", "movement"]
+    assert close_words("bnak", known) == ["bank", "beak"]  # a swap, then a letter; the more frequent first
+    assert close_words("Bnak", known) == ["Bank", "beak"]
+    assert close_words("bnak", ["beak", "bank"]) == ["beak", "bank"]
+    assert close_words("teh", known) == ["the"]
+    assert close_words("goverment", known) == ["government", "movement"]
+    assert close_words("beatels", known, n=1) == ["Beatles"]
+    assert close_words("zzzq", known) == close_words("", known) == []

@@ -82,7 +82,7 @@ def test_only_one_spelling_need_be_known():
         ({"positive": "bax", "n": 2.5}, "n=2.5 must be at least 1, and an integer"),
         ({"positive": "bax", "min_count": -1}, "min_count=-1"),
         ({"positive": ["bax"], "negative": ["Bax"]}, "has length 0"),
-        ({"positive": 3}, "3 is neither a word nor a list"),
+        ({"positive": 3}, "3 is neither a word or text nor a list"),
         ({"positive": [3]}, "3 is not among the 26 words"),
     ],
 )
@@ -100,6 +100,58 @@ def test_vectors_without_a_direction(model, vector, message):
     assert model.words.nearest([1, 0, 0], n=1)
     with pytest.raises(ArgumentError, match=message):
         model.words.nearest(vector)
+
+
+def test_several_words_at_once(model):
+    words = model.words
+    for given in (["bax", "Kox"], ("bax", "Kox"), np.array(["bax", "Kox"])):
+        np.testing.assert_array_equal(words[given], [words["bax"], words["kox"]])
+    assert words[[]].shape == (0, 3)
+    with pytest.raises(UnknownWordError, match="'gone' is not among"):
+        words[["bax", "gone"]]
+
+
+def test_neighbours_of_vectors(model):
+    words = model.words
+    bax, kow = words["bax"], words["kow"]
+    assert words.most_similar(bax, n=5) == words.nearest(bax, n=5)
+    assert words.most_similar(bax, n=1)[0][0] == "bax"  # a vector has no word to leave out
+    total, row = bax + kow - words["the"], words.row("kow")
+    for positive, negative, without in (
+        ([bax, "kow"], words["the"], [row]),
+        (np.stack([bax, kow]), [words["the"]], []),
+        (bax, [words["the"], -kow], []),
+    ):
+        found, wanted = words.most_similar(positive, negative, n=4), words.nearest(total, n=4, without=without)
+        assert [word for word, _ in found] == [word for word, _ in wanted]
+        np.testing.assert_allclose([cosine for _, cosine in found], [cosine for _, cosine in wanted], atol=1e-5)
+    with pytest.raises(ArgumentError, match=r"shape \(2,\); those of words have \(3,\)"):
+        words.most_similar(np.ones(2))
+
+
+def test_arguments_of_other_libraries(model):
+    with pytest.raises(ArgumentError, match="has no topn: give n=5"):
+        model.words.most_similar("bax", topn=5)
+    with pytest.raises(ArgumentError, match=r"kind='use' is not an argument.*model\.words\.use\.most_similar"):
+        model.words.most_similar("bax", kind="use")
+    with pytest.raises(ArgumentError, match=r"of use\. Use model\.words\.most_similar"):
+        model.words.use.most_similar("bax", kind="meaning")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'restrict_vocab'"):
+        model.words.most_similar("bax", restrict_vocab=5)
+
+
+def test_a_recipe_is_for_contexts(model):
+    with pytest.raises(ArgumentError, match="recipe='state' is that of a word in a context, and no context is given"):
+        model.similar("bax", recipe="state")
+
+
+def test_words_that_are_several_tokens():
+    words = ["ca", "n't", "aac", "aad", "aae", "aaf", "aag", "aah"]
+    model = with_meaning(random_model(0, words=words, settings=TextSettings(unknown="single")))
+    with pytest.raises(UnknownWordError, match="reads it as 2 tokens, ca n't: give one of them"):
+        model.similar("can't")
+    with pytest.raises(UnknownWordError, match=r"No word of it is spelled alike\. Give a context"):
+        model.similar("qqqqqq")
 
 
 def test_rare_words_and_other_spellings_are_left_out():

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from textlds.cli import options as opt
-from textlds.cli.output import print_json, print_table
+from textlds.cli.output import print_json, print_table, say
+
+if TYPE_CHECKING:
+    from textlds.model.textlds import TextLDS
 
 
-def similar_words(path: Path, word: str, **options: Any) -> list[tuple[str, float]]:
-    """Return the words most similar to a word, with their cosines; see :meth:`textlds.TextLDS.similar`."""
-    from textlds.api import load
+def number_class(model: TextLDS, word: str) -> str | None:
+    """Return the word that stands for all numbers like this one, or None where a word stands for itself."""
+    from textlds.corpus.tokens.characters import normalise_digits
 
-    return load(path).similar(word, **options)
+    plain = normalise_digits(word, model.vocabulary.settings.digits)
+    return None if plain == word else plain
 
 
 def command(
@@ -41,7 +44,12 @@ def command(
     as_json: opt.Json = False,
 ) -> None:
     """List the words most similar to a word, with their cosines."""
-    found = similar_words(model, word, context=context, n=n, kind=kind, min_count=min_count, recipe=recipe)
+    from textlds.api import load
+
+    opened = load(model)
+    found = opened.similar(word, context=context, n=n, kind=kind, min_count=min_count, recipe=recipe)
+    if (number := number_class(opened, word)) is not None:
+        say(f"This model reads all numbers like {word} as one word, {number}: these are its neighbours.")
     if as_json:
         print_json(
             {

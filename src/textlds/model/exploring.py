@@ -1,7 +1,8 @@
-"""What a model has learnt, in words: neighbours, and the transitions of the state."""
+"""What a model has learnt, in words: neighbours, and the transitions of the state; words that were misspelled."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from textlds.vectors.space import TokenVectors
 
 Index = NDArray[np.int64]
 
+_SHORT = 4  # letters up to which a word is misspelled by one letter at most
 _ENOUGH = 1000  # words that are never too rare, as none is left in a small corpus otherwise
 
 
@@ -98,3 +100,41 @@ def transitions(A: Matrix, C: Matrix, vocabulary: Vocabulary, n: int, words: int
             )
         )
     return result
+
+
+def close_words(word: str, known: Iterable[str], *, n: int = 3) -> list[str]:
+    """Return the words that a misspelled one may have been meant for: fewest slips first, then in their order.
+
+    A slip is a letter too much, too few or wrong, or two that changed places; short words have one at most, others
+    two. Of spellings that differ in case only one is shown, without capitals if none was typed. About 0.1 s for
+    100,000 words.
+
+    Args:
+        word: As it was typed.
+        known: Most frequent first.
+        n: How many.
+    """
+    typed = word.casefold()
+    most, letters = 1 if len(typed) <= _SHORT else 2, set(typed)
+    found: dict[str, tuple[int, str]] = {}
+    for other in known:
+        if abs(len(other) - len(typed)) <= most:
+            plain = other.casefold()
+            # a slip changes the set of letters by two at most
+            if len(letters.symmetric_difference(plain)) <= 2 * most:
+                distance = slips(typed, plain)
+                if distance <= most and (plain not in found or (other == plain and word == typed)):
+                    found[plain] = (distance, other)
+    return [other for _, other in sorted(found.values(), key=lambda pair: pair[0])[:n]]
+
+
+def slips(first: str, second: str) -> int:
+    """Return how many letters to insert, delete, replace or swap with the next make one word the other. O(n m)."""
+    before, row = [0] * (len(second) + 1), list(range(len(second) + 1))
+    for i, a in enumerate(first, start=1):
+        earlier, before, row = before, row, [i, *[0] * len(second)]
+        for j, b in enumerate(second, start=1):
+            row[j] = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == second[j - 2] and first[i - 2] == b:
+                row[j] = min(row[j], earlier[j - 2] + 1)
+    return row[-1]

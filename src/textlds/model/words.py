@@ -1,6 +1,7 @@
 """The words of a model with a vector each, for people who know gensim's ``KeyedVectors``.
 
     model.words["bank"]                                         what the word is about, (h,), of length one
+    model.words[["bank", "river"]]                              of several words, (2, h)
     model.words.similarity("bank", "money")
     model.words.most_similar(positive=["king", "woman"], negative=["man"])
     model.words.use.most_similar("bank")                        words that are used alike
@@ -13,7 +14,6 @@ by the most frequent spelling that differs in case only.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textlds.corpus.encoding import Text
-from textlds.errors import ArgumentError, UnknownWordError, check_choice
+from textlds.errors import ArgumentError, TextLDSError, UnknownWordError, check_choice
 from textlds.inference.windows import flatten
 from textlds.language.predictor import corpus_counts
 from textlds.lexicon.unknown import number_unknown
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.types import Vector
-from textlds.model.exploring import common_rows, word_in_context
+from textlds.model.exploring import close_words, common_rows, word_in_context
 from textlds.vectors.recipes import RecipeLike
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 WordKind = Literal["meaning", "use"]
 WORD_KINDS: tuple[WordKind, ...] = get_args(WordKind)
 Vectors = NDArray[np.float32]
+WordOrVector = str | NDArray[Any]
 
 _USUAL = 20  # occurrences below which a word's neighbours say little
 SPELLED = 4  # occurrences in contexts that count as much as the spelling of a new word
@@ -91,9 +92,11 @@ class Words(Mapping[str, Vectors]):
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
-    def __getitem__(self, word: str) -> Vectors:
-        vector: Vectors = self.vectors[self.row(word)]
-        return vector
+    def __getitem__(self, word: str | Sequence[str]) -> Vectors:
+        """Return the vector of a word, (h,), or those of a list of words, (n, h)."""
+        several = isinstance(word, list | tuple | np.ndarray)
+        vectors: Vectors = self.vectors[[self.row(each) for each in word] if several else self.row(word)]  # type: ignore[arg-type]  # a string if not several
+        return vectors
 
     def row(self, word: str) -> int:
         """Return the number of a word; an error with the words it may have been meant for if it is not known."""
@@ -108,29 +111,40 @@ class Words(Mapping[str, Vectors]):
 
     def most_similar(
         self,
-        positive: str | Sequence[str] = (),
-        negative: str | Sequence[str] = (),
+        positive: WordOrVector | Sequence[WordOrVector] = (),
+        negative: WordOrVector | Sequence[WordOrVector] = (),
         *,
         n: int = 10,
         min_count: int | None = None,
+        **others: object,
     ) -> list[tuple[str, float]]:
         """Return the n words nearest to a word, or to the sum of some less the sum of others, with their cosines.
 
         Args:
-            positive: A word, or words.
-            negative: Words that are taken off: king − man + woman.
+            positive: A word or a vector, (h,), or several. Words count with length one, vectors with their own.
+            negative: Words or vectors that are taken off: king − man + woman.
             n: How many. None of the words given is among them.
             min_count: Leave out words that occur less often; by default 20 times, fewer in a small corpus.
+            others: None; those that other libraries have get an error that names what to use instead.
         """
-        groups = [[words] if isinstance(words, str) else _listed(words) for words in (positive, negative)]
-        rows = [[self.row(word) for word in group] for group in groups]
-        if not any(rows):
+        _refuse(others, self.kind)
+        rows: list[int] = []
+        total = np.zeros(self.vectors.shape[1], np.float32)
+        for sign, given in ((1, positive), (-1, negative)):
+            for each in _words_or_vectors(given):
+                if isinstance(each, np.ndarray):
+                    if each.shape != total.shape:
+                        raise ArgumentError(f"a vector has shape {each.shape}; those of words have {total.shape}.")
+                    total += sign * each
+                else:
+                    rows.append(self.row(each))
+                    total += sign * self.vectors[rows[-1]]
+        if not rows and not any(len(_words_or_vectors(given)) for given in (positive, negative)):
             raise ArgumentError("no word is given; name at least one, such as most_similar('bank').")
-        vector = self.vectors[rows[0]].sum(axis=0) - self.vectors[rows[1]].sum(axis=0)
-        return self.nearest(vector, n=n, min_count=min_count, without=[*rows[0], *rows[1]])
+        return self.nearest(total, n=n, min_count=min_count, without=rows)
 
     def nearest(
-        self, vector: Vectors, *, n: int = 10, min_count: int | None = None, without: Sequence[int] = ()
+        self, vector: NDArray[Any], *, n: int = 10, min_count: int | None = None, without: Sequence[int] = ()
     ) -> list[tuple[str, float]]:
         """Return the n words nearest to a vector, (h,), with their cosines.
 
@@ -143,7 +157,7 @@ class Words(Mapping[str, Vectors]):
         return self.nearest_of(self.vectors, vector, n=n, min_count=min_count, without=without)
 
     def nearest_of(
-        self, table: Vectors, vector: Vectors, *, n: int, min_count: int | None, without: Sequence[int]
+        self, table: Vectors, vector: NDArray[Any], *, n: int, min_count: int | None, without: Sequence[int]
     ) -> list[tuple[str, float]]:
         """Return the n words whose vectors in a table, (n, d), are nearest to a vector; see :meth:`nearest`. O(n d)."""
         if n < 1 or n % 1:
@@ -211,17 +225,50 @@ class Words(Mapping[str, Vectors]):
 
     def _unknown(self, word: object) -> UnknownWordError:
         known = self._vocabulary.words[: self._vocabulary.n_types]
-        close = difflib.get_close_matches(str(word), known, n=3, cutoff=0.75)
-        hint = f"Close to it: {', '.join(close)}. " if close else ""
-        remedy = f"{hint}Give a context to see what the model makes of it there."
+        tokens = self._tokens(word) if isinstance(word, str) else []
         if isinstance(word, str) and len(word.split()) > 1:
             remedy = "It is several words: give one word."
+        elif len(tokens) > 1:
+            remedy = f"The model reads it as {len(tokens)} tokens, {' '.join(tokens)}: give one of them."
+        else:
+            close = close_words(word, known) if isinstance(word, str) else []
+            hint = f"Close to it: {', '.join(close)}." if close else "No word of it is spelled alike."
+            remedy = f"{hint} Give a context (context=..., --context) to see what the model makes of it there."
         return UnknownWordError(f"the word {word!r} is not among the {len(known):,} words of the vocabulary. {remedy}")
+
+    def _tokens(self, word: str) -> list[str]:
+        try:
+            return list(self._model.encoder.encode(word).tokens)
+        except TextLDSError:  # the tokeniser of the corpus is not at hand
+            return [word]
+
+
+def _refuse(others: Mapping[str, object], kind: WordKind) -> None:
+    """Say what to use in place of arguments that most_similar does not have."""
+    if "topn" in others:
+        raise ArgumentError(f"most_similar has no topn: give n={others['topn']!r}.")
+    if "kind" in others:
+        wanted = {"use": "model.words.use", "meaning": "model.words"}.get(str(others["kind"]))
+        remedy = f"{wanted}.most_similar(...)" if wanted else "model.words (meaning) or model.words.use"
+        raise ArgumentError(
+            f"kind={others['kind']!r} is not an argument here; these words are of {kind}. Use {remedy}."
+        )
+    if others:
+        raise TypeError(f"most_similar() got an unexpected keyword argument {next(iter(others))!r}")
+
+
+def _words_or_vectors(given: object) -> list[Any]:
+    """Return words as they are and vectors as arrays, one or several."""
+    if isinstance(given, str):
+        return [given]
+    if isinstance(given, np.ndarray) and given.dtype.kind in "fiu":
+        return list(given) if given.ndim == 2 else [given]
+    return _listed(given)
 
 
 def _listed(given: object) -> list[Any]:
     if not isinstance(given, Iterable):
-        raise ArgumentError(f"{given!r} is neither a word nor a list of words or texts.")
+        raise ArgumentError(f"{given!r} is neither a word or text nor a list of them.")
     return list(given)
 
 
@@ -238,6 +285,11 @@ def similar_words(
     """Return the words most similar to a word, by itself or in a context; see :meth:`TextLDS.similar`."""
     check_choice("kind", kind, WORD_KINDS)
     words = model.words if kind == "meaning" else model.words.use
+    if context is None and recipe is not None:
+        raise ArgumentError(
+            f"recipe={str(recipe)!r} is that of a word in a context, and no context is given. Give one (context=..., "
+            f"--context), or leave the recipe out."
+        )
     if context is None:
         return words.most_similar(word, n=n, min_count=min_count)
     own = [words.row(word)] if word in words else []
