@@ -273,8 +273,24 @@ def test_senses_of_a_word(tmp_path):
     for options in ({"n": 0}, {"examples": -1}):
         with pytest.raises(ArgumentError):
             index.senses("bank", **options)
-    with pytest.raises(UnknownWordError, match="Close to it: bank"):
-        index.senses("banks")
+    for typo in ("banks", "bnak"):
+        with pytest.raises(UnknownWordError, match=r"Close to it: bank\. Build an index with it\.$"):
+            index.senses(typo)
+    with pytest.raises(UnknownWordError, match=r"words of the index\. Build an index with it"):
+        index.senses("zzzq")
+    with pytest.raises(UnknownWordError, match=r"Close to it: bank\. Ask for any word .*--match any"):
+        index.find("bnak", "the bnak")
+
+
+@pytest.mark.parametrize("often", ["bank", "Bank"])
+def test_the_most_frequent_spelling_says_what_a_sense_is_about(tmp_path, often):
+    """Whatever capitals are asked for."""
+    lines = [line.replace("Bank", "bank").replace("bank", often) for line in make_sentences(60)]
+    rare = {"bank": "Bank", "Bank": "bank"}[often]
+    index = OccurrenceIndex.build(MODEL, iter([*lines, f"The {rare} raised rates"]), tmp_path / "i")
+    found = {word: [sense.words for sense in index.senses(word, n=2)] for word in ("bank", "Bank", "BANK")}
+    assert found["bank"] == found["Bank"] == found["BANK"]
+    assert index._spelling(*index._range("bank")) == often
 
 
 def test_a_packed_model_is_indexed(corpus, tmp_path):

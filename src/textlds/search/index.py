@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
-import difflib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ from textlds.corpus.tokens.tokenizer import as_callable
 from textlds.errors import REMEDY, ArgumentError, FormatError, UnknownWordError, check_choice, check_finite
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.threads import check_threads
-from textlds.model.exploring import mean_at
+from textlds.model.exploring import close_words, mean_at
 from textlds.model.loading import ModelLike, open_model
 from textlds.model.textlds import TextLDS
 from textlds.progress import ProgressOption, resolve
@@ -39,6 +39,7 @@ Match = Literal["same", "any"]
 _ROWS = 1 << 15  # vectors decoded at a time
 _FEW = 10  # occurrences at which their mean counts half
 _GROUPED = 2000  # occurrences of a word, at most, that its senses are found from
+_SPELLED = 500  # occurrences of a word, at most, that its most frequent spelling is found from
 _NEIGHBOURS = 8  # words that tell what a sense is about
 _MORE = 5  # times as many are looked at as are asked for: a sentence that repeats is shown once
 
@@ -232,7 +233,9 @@ class OccurrenceIndex:
         check_choice("match", match, get_args(Match))
         vector = self._asked(word, context)
         if match == "same":
-            self._require(word)
+            self._require(
+                word, "Ask for any word that is used so (match='any', --match any), or build an index with it."
+            )
             rows, scores = self._of_word(word, vector)
         else:
             rows, scores = self._vectors.nearest(vector / max(float(np.linalg.norm(vector)), 1e-12), _MORE * n)
@@ -252,14 +255,21 @@ class OccurrenceIndex:
             raise ArgumentError(f"n={n} must be at least 1, or None to choose.")
         if examples < 0:
             raise ArgumentError(f"examples={examples} must be 0 or more.")
-        self._require(word)
+        self._require(word, "Build an index with it.")
         start, stop = self._range(word)
         drawn = np.random.default_rng(seed).permutation(stop - start)[:_GROUPED]
         rows = np.sort(drawn) + start
         vectors = np.stack([self._vectors.rows(int(row), int(row) + 1)[0] for row in rows])
         if self._recipe.parts == ("sense",):
             vectors = self._topics(word, vectors)
-        return [self._sense(cluster, rows, word, examples) for cluster in clusters(vectors, n, seed=seed)]
+        spelled = self._spelling(start, stop)
+        return [self._sense(cluster, rows, spelled, examples) for cluster in clusters(vectors, n, seed=seed)]
+
+    def _spelling(self, start: int, stop: int) -> str:
+        """Return the most frequent spelling of a word in the index, whatever capitals were asked for."""
+        rows = range(start, stop, -(-(stop - start) // _SPELLED))
+        spellings = collections.Counter(self._occurrence(row, 0.0).word for row in rows)
+        return min(spellings, key=lambda spelling: (-spellings[spelling], spelling))
 
     def _topics(self, word: str, vectors: Vectors) -> Vectors:
         """Return senses of a word, (m, d), without the directions of its spellings: bank and Bank are one word."""
@@ -288,15 +298,15 @@ class OccurrenceIndex:
         places = [i for i, token in enumerate(sense.tokens) if word_key(token, self.model.vocabulary.settings) == key]
         return mean_at(sense, places, word)
 
-    def _require(self, word: str) -> None:
+    def _require(self, word: str, remedy: str) -> None:
         if word in self:
             return
-        key = word_key(word, self.model.vocabulary.settings)
-        close = difflib.get_close_matches(key, self.words, n=3, cutoff=0.75)
+        counts = np.diff(self._arrays["starts"])
+        frequent = (self.words[number] for number in np.argsort(-counts, kind="stable").tolist())
+        close = close_words(word, frequent)
         hint = f" Close to it: {', '.join(close)}." if close else ""
         raise UnknownWordError(
-            f"the word {word!r} is not among the {len(self.words):,} words of the index.{hint} Ask for any word that "
-            f"is used so (match='any', --match any), or build an index with it."
+            f"the word {word!r} is not among the {len(self.words):,} words of the index.{hint} {remedy}"
         )
 
     def _range(self, word: str) -> tuple[int, int]:
