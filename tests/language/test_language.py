@@ -11,12 +11,13 @@ import pytest
 from language.worlds import V, chain, chain_bits, chain_counts, chain_model
 from model.worlds import SETTINGS, counts_of, fit, grammar_text, random_model
 from storage.sealing import seal
-from textlds.errors import ArgumentError, CorpusError, FormatError
+from textlds.errors import ArgumentError, CorpusError, FormatError, TextLDSWarning
 from textlds.language.language import smoothed_unigram
 from textlds.language.results import NextWord, Perplexity
 from textlds.model.textlds import TextLDS
 from textlds.storage.arrays import read_arrays, write_arrays
 
+ROUGH = "ignore:this model is not calibrated"
 WITH_BOUNDARY = dataclasses.replace(SETTINGS, boundary_token="</s>")
 
 
@@ -72,6 +73,7 @@ def test_perplexity_comes_near_the_entropy_of_the_chain(model, calibrated, train
     assert float(clipped.perplexity([fresh])) < float(model.perplexity([fresh])) < entropy + 0.5 * (unigram - entropy)
 
 
+@pytest.mark.filterwarnings(ROUGH)
 @pytest.mark.parametrize("name", ["model", "calibrated", "sentences"])
 def test_surprisals_are_those_of_the_next_word_step_by_step(name, request):
     """The twin asks for the whole distribution at every token, boundaries included."""
@@ -89,6 +91,7 @@ def test_surprisals_are_those_of_the_next_word_step_by_step(name, request):
         assert found.boundary_bits.size == 0
 
 
+@pytest.mark.filterwarnings(ROUGH)
 @pytest.mark.parametrize("name", ["model", "calibrated", "sentences"])
 def test_distributions_are_distributions(name, request):
     model = request.getfixturevalue(name)
@@ -99,6 +102,18 @@ def test_distributions_are_distributions(name, request):
         assert found.probabilities.sum() == pytest.approx(1, abs=1e-12)
 
 
+def test_a_model_that_is_not_calibrated_says_so_once(model, calibrated):
+    fresh = model.with_recipes()
+    with pytest.warns(
+        TextLDSWarning, match=r"not calibrated.*rough.*with_language_model\(texts\) or textlds calibrate"
+    ):
+        found = fresh.next_word("aaa")
+    assert np.array_equal(fresh.next_word("aaa").probabilities, found.probabilities)
+    assert float(model.with_recipes().perplexity(["aaa aab"])) > 1
+    calibrated.with_recipes().next_word("aaa")
+
+
+@pytest.mark.filterwarnings(ROUGH)
 @pytest.mark.parametrize("kind", ["full", "diagonal", "spherical", "bohning"])
 def test_random_models_predict_too(kind):
     """Without a history nothing is known of pseudocounts; the link is the Gaussian's as it is."""
@@ -123,6 +138,7 @@ def test_boundaries_are_predicted_and_counted(sentences):
     assert sentences.next_word("")["the"] > 0.2  # a text begins after a boundary
 
 
+@pytest.mark.filterwarnings(ROUGH)
 def test_where_contexts_end_without_a_boundary_token(model):
     fresh = model.next_word("").probabilities
     np.testing.assert_array_equal(model.next_word("aaa aab\n").probabilities, fresh)
@@ -149,6 +165,7 @@ def test_the_mapping(calibrated):
     np.testing.assert_array_equal(np.asarray(found), found.probabilities)
     assert np.array(found, np.float32).dtype == np.float32
     assert repr(found).startswith(f"NextWord({{{top[0][0]!r}: {top[0][1]:.3f}, ")
+    assert repr(found).endswith(f", {calibrated.vocabulary.n_types} words)")
     with pytest.raises(ArgumentError, match="n=0"):
         found.top(0)
     with pytest.raises(ArgumentError, match="not a word"):

@@ -77,6 +77,7 @@ def test_moments_are_those_of_the_states_over_the_corpus(counts, model):
     assert np.linalg.norm(found - model.moments.smooth_smooth) < 0.1 * np.linalg.norm(found)
 
 
+@pytest.mark.filterwarnings("ignore:this model is not calibrated")
 def test_it_is_a_model_of_one_hot_words_too(model):
     lifted = TextLDS(model.params, model.vocabulary, model.frequencies, model.moments)
     known = [token for token in TEXT if token != "zzz"]

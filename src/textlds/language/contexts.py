@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,12 @@ class Contexts:
     Attributes:
         words: Rows of the word before a token and of the one before that, NONE where there is none, (n, 2).
         before: p_{t−1}, the state predicted for the word before, zero where there is none, (n, h) float32.
+        asked: Whether someone asks what follows, and is told how much the answer is worth.
     """
 
     words: Rows
     before: Array
+    asked: bool = False
 
     def __len__(self) -> int:
         return len(self.words)
@@ -85,4 +87,4 @@ def last_context(engine: Engine, ids: Rows) -> Contexts:
     with one_blas_thread():
         extended = np.append(ids, np.int32(0)).astype(np.int32)  # whatever follows is not looked at
         contexts = contexts_of(engine, extended, np.array([0, len(extended)], np.int64))
-    return contexts[slice(len(ids), None)]
+    return replace(contexts[slice(len(ids), None)], asked=True)

@@ -6,7 +6,10 @@ again, with λ = T / (T + κV) and f the frequencies in the corpus,
 
     P(i | context) ∝ max(f_i + μ_i^½ (C p_t)_i / λ, ε f_i)
 
-A linear prediction of a probability may be negative: ε is the least share of its frequency that a word keeps.
+A linear prediction of a probability may be negative: ε is the least share of its frequency that a word keeps. Where
+thousands of rare words fit, as after "the", this least share of a frequent word is more than any of them gets, so that
+words that do not fit come first. Another scale or ε hardly helps: with h directions for V words, a linear prediction
+cannot rule a word out. A readout (:mod:`textlds.language.readout`) can.
 """
 
 from __future__ import annotations

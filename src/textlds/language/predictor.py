@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
+from textlds.errors import TextLDSWarning
 from textlds.inference.engine import Engine
 from textlds.language.contexts import NONE, Contexts, Rows
 from textlds.language.language import LanguageModel, smoothed_unigram
@@ -19,6 +21,10 @@ from textlds.linalg.types import Matrix, Vector
 _BLOCK = 1 << 14
 # Without calibration: the share of the unigram next to the clipped link.
 DEFAULT_MIXTURE = Mixture(np.empty(0), np.array([[0.1, 0.9]]))
+_ROUGH = (
+    "this model is not calibrated: the next word is a rough linear prediction, in which frequent words come first "
+    "whether they fit or not. Calibrate it with model.with_language_model(texts) or textlds calibrate."
+)
 
 
 class Part(Protocol):
@@ -56,10 +62,12 @@ class Predictor:
         parts: The unigram first.
         mixture: Their weights.
         counts: Occurrences of each word, (V,).
+        calibrated: Whether the weights were chosen for this model; if not, the first who asks is warned.
     """
 
-    def __init__(self, parts: Sequence[Part], mixture: Mixture, counts: Vector) -> None:
+    def __init__(self, parts: Sequence[Part], mixture: Mixture, counts: Vector, *, calibrated: bool = True) -> None:
         self._parts, self._mixture, self._counts = parts, mixture, counts
+        self._silent = calibrated
 
     def seen(self, contexts: Contexts) -> Vector:
         """Return how often the last word of each context occurs in the corpus, zero for none, (n,)."""
@@ -85,6 +93,9 @@ class Predictor:
 
     def all(self, contexts: Contexts) -> Matrix:
         """Return the distributions of the next word, (n, V); each sums to one to the last bits of float64."""
+        if contexts.asked and not self._silent:
+            self._silent = True
+            warnings.warn(_ROUGH, TextLDSWarning, stacklevel=3)
         weights = self._mixture.rows(self.seen(contexts))
         with one_blas_thread():
             mixed = sum(weights[:, [m]] * part.all(contexts) for m, part in enumerate(self._parts))
@@ -129,5 +140,5 @@ def make_predictor(
     else:
         parts.append(ClippedLink(engine, C, frequencies, unigram, share))
     if language is None:
-        return Predictor(parts, DEFAULT_MIXTURE, counts)
+        return Predictor(parts, DEFAULT_MIXTURE, counts, calibrated=False)
     return Predictor([*parts, *language.bigrams], language.mixture, counts)

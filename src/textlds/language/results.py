@@ -62,7 +62,7 @@ class NextWord(Mapping[str, float]):
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{word!r}: {probability:.3f}" for word, probability in self.top(5))
-        return f"NextWord({{{shown}, ...}}, {len(self):,} words)"
+        return f"NextWord({{{shown}, ...}}, {self._vocabulary.n_types:,} words)"
 
 
 @dataclass(frozen=True)
