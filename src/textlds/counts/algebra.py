@@ -22,6 +22,7 @@ from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts.arrays import I32
 from textlds.counts.blocks import RowRange, Segments, Sink, merge, scale, sum_segments
 from textlds.counts.lagcounts import LagCounts, write_folder
+from textlds.counts.record import Record, joined_record
 from textlds.counts.sinks import CsrSource, FolderSink, MemorySink
 from textlds.errors import ArgumentError, CountsError
 from textlds.linalg.threads import default_threads
@@ -50,12 +51,13 @@ def combine(counts: Sequence[LagCounts], weights: Sequence[float]) -> LagCounts:
     different vocabularies are combined over their union (see the module's text).
 
     Raises:
-        CountsError: Different settings or numbers of lags, or a result with a negative count.
+        CountsError: Different settings or numbers of lags, different ``repeats`` where a weight is negative, or a
+            result with a negative count.
     """
-    vocabulary, counts, weights = _prepare(counts, weights)
+    vocabulary, counts, weights, record = _prepare(counts, weights)
     sink = MemorySink(len(vocabulary), counts[0].max_lag)
     unigrams = _sum_into(sink, vocabulary, counts, weights)
-    return LagCounts(vocabulary, unigrams, sink.lags())
+    return LagCounts(vocabulary, unigrams, sink.lags(), record)
 
 
 def combine_to_folder(
@@ -65,24 +67,28 @@ def combine_to_folder(
 
     The folder holds the same bytes as ``combine(counts, weights).save(output)``.
     """
-    vocabulary, counts, weights = _prepare(counts, weights)
+    vocabulary, counts, weights, record = _prepare(counts, weights)
     floating = any(isinstance(weight, float) for weight in weights) or not all(c.exact for c in counts)
     with new_folder(output, force=force) as folder:
         with FolderSink(folder, len(vocabulary), counts[0].max_lag, floating=floating) as sink:
             unigrams = _sum_into(sink, vocabulary, counts, weights)
             sink.finish()
-        write_folder(folder, vocabulary, unigrams, sink.pointers)
+        write_folder(folder, vocabulary, unigrams, sink.pointers, record)
 
 
 def _prepare(
     counts: Sequence[LagCounts], weights: Sequence[float]
-) -> tuple[Vocabulary, Sequence[LagCounts], list[int | float]]:
+) -> tuple[Vocabulary, Sequence[LagCounts], list[int | float], Record]:
     checked = [_checked_weight(weight) for weight in weights]
     if len(checked) != len(counts):
         raise ArgumentError(f"{len(counts)} counts need as many weights, not {len(checked)}.")
     _check_compatible(counts)
-    vocabulary, counts = _align(counts, checked)
-    return vocabulary, counts, checked
+    shared = all(c.vocabulary == counts[0].vocabulary for c in counts[1:])
+    record = joined_record([c.record for c in counts], checked, shared=shared)
+    if not shared:
+        vocabulary, counts = _align(counts, checked)
+        return vocabulary, counts, checked, record
+    return counts[0].vocabulary, counts, checked, record
 
 
 def _sum_into(
@@ -139,7 +145,7 @@ def fold(counts: LagCounts, vocabulary: Vocabulary, new_rows: I32) -> LagCounts:
     sink = MemorySink(n_new, counts.max_lag)
     for k, matrix in enumerate(counts.lags):
         _fold_lag(k + 1, matrix, new_rows, n_new, sink)
-    return LagCounts(vocabulary, unigrams, sink.lags())
+    return LagCounts(vocabulary, unigrams, sink.lags(), counts.record)
 
 
 def _fold_lag(lag: int, matrix: sp.csr_array, new_rows: I32, n_new: int, sink: Sink) -> None:
@@ -165,16 +171,14 @@ def _fold_lag(lag: int, matrix: sp.csr_array, new_rows: I32, n_new: int, sink: S
 
 
 def _align(counts: Sequence[LagCounts], weights: Sequence[float]) -> tuple[Vocabulary, Sequence[LagCounts]]:
-    first = counts[0].vocabulary
-    if all(c.vocabulary == first for c in counts[1:]):
-        return first, counts
+    """Bring counts to the union of their vocabularies."""
     totals: dict[str, Any] = {}
     for c, weight in zip(counts, weights, strict=True):
         types = c.vocabulary.words[: c.vocabulary.n_types]
         for word, n in zip(types, scale(c.unigrams[: len(types)], abs(weight)).tolist(), strict=True):
             totals[word] = totals.get(word, 0) + n
     words = sorted(totals, key=lambda word: (-totals[word], word.encode()))
-    union = Vocabulary.from_words(words, first.settings)
+    union = Vocabulary.from_words(words, counts[0].settings)
     return union, [fold(c, union, _rows_in(c.vocabulary, union)) for c in counts]
 
 

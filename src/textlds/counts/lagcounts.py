@@ -25,6 +25,7 @@ from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts import kernels
 from textlds.counts.arrays import I64
 from textlds.counts.blocks import RowRange
+from textlds.counts.record import Record, read_record
 from textlds.counts.shards import ARRAYS, BOUNDS, Place, Shard, ShardedLags, Shards, row_bounds, shards_of
 from textlds.counts.sinks import FolderSink, columns_file, make_csr, values_file
 from textlds.errors import REMEDY, ArgumentError, CountsError, FormatError
@@ -62,11 +63,13 @@ class LagCounts:
         lags: One V x V array a lag, [later, earlier]: sorted int32 columns, no stored zeros; uint32 values, int64 where
             a count needs it, float64 if weighted by a fraction. Those of a folder in shards are read when they are
             first asked for.
+        record: What was left out of the text (:mod:`textlds.counts.record`). It is stored, and not compared.
     """
 
     vocabulary: Vocabulary
     unigrams: NDArray[Any]
     lags: Sequence[sp.csr_array]
+    record: Record = dataclasses.field(default_factory=dict)
 
     @property
     def max_lag(self) -> int:
@@ -155,7 +158,7 @@ class LagCounts:
                 for k, matrix in enumerate(self.lags):
                     _write_rows(matrix, k + 1, sink)
                 sink.finish()
-            write_folder(folder, self.vocabulary, self.unigrams, sink.pointers)
+            write_folder(folder, self.vocabulary, self.unigrams, sink.pointers, self.record)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LagCounts:
@@ -164,15 +167,16 @@ class LagCounts:
         config = _read_config(place)
         with _refusing(place):
             vocabulary, unigrams, shards = _opened(place, config)
+            record = read_record(config)
             if shards.files:
-                return cls(vocabulary, unigrams, ShardedLags(shards))
+                return cls(vocabulary, unigrams, ShardedLags(shards), record)
             folder = Path(path)
             check_files(folder, config, check="sums")
             pointers = np.array(read_arrays(folder / ARRAYS)["pointers"])
             _check_pointers(pointers, shards.max_lag, len(vocabulary))
             floating = unigrams.dtype.kind == "f"
             lags = tuple(_load_lag(folder, k + 1, pointers[k], floating=floating) for k in range(shards.max_lag))
-        return cls(vocabulary, unigrams, lags)
+        return cls(vocabulary, unigrams, lags, record)
 
 
 def open_shards(path: str | os.PathLike[str], *, block_bytes: int) -> tuple[Vocabulary, NDArray[Any], Shards]:
@@ -198,6 +202,13 @@ def open_shards(path: str | os.PathLike[str], *, block_bytes: int) -> tuple[Voca
         lengths = np.diff(pointers, axis=1).sum(axis=0)
         bounds = tuple(row_bounds(lengths, block_bytes // _ENTRY_BYTES))
         return vocabulary, unigrams, dataclasses.replace(shards, bounds=bounds)
+
+
+def with_record(counts: LagCounts, path: str | os.PathLike[str]) -> LagCounts:
+    """Return counts that were opened in some other way with what the ``config.json`` of their folder has on record."""
+    place = Place.at(path)
+    with _refusing(place):
+        return dataclasses.replace(counts, record=read_record(_read_config(place)))
 
 
 def counts_bytes(path: str | os.PathLike[str]) -> int:
