@@ -11,7 +11,7 @@ from counts.texts import count_corpus, make_text
 from textlds.cli import count, merge, prune, subtract
 from textlds.cli.output import guarded
 from textlds.corpus.settings import TextSettings
-from textlds.counts import LagCounts
+from textlds.counts.lagcounts import LagCounts
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +73,41 @@ def test_merge_and_subtract_are_exact(run):
     assert "would have the count" in run("subtract a all -o x", code=1).stderr
     assert "Leave digits out" in run("count b.txt -o x --vocab all --digits zero", code=1).stderr
     assert not Path("x").exists()
+
+
+def test_different_repeats(run):
+    line = "the river saw every old house and some quiet teacher\n"
+    Path("a.txt").write_text(Path("a.txt").read_text() + 20 * line)
+    result = run("count a.txt -o once --repeats 1")
+    assert "lines repeat others and are left out" in result.stderr
+    run("count a.txt -o every --vocab once -q")
+    run("count b.txt -o b --vocab once --repeats 1 -q")
+    assert "different repeats (1 and 'all')" in run("merge once every -o mixed").stderr
+    assert "--repeats 1" in run("subtract once every -o x", code=1).stderr
+    assert "different repeats" not in run("merge once b -o both").stderr
+    run("subtract both b -o rest -q")
+    assert files("rest") == files("once")
+    record, sums = (json.loads(Path(name, "config.json").read_text())["repeats"] for name in ("once", "both"))
+    assert record["kept"] == sums["kept"] == 1
+    assert 0 < record["units_left_out"] <= sums["units_left_out"]
+
+
+def test_finished_counts_with_other_settings_are_not_taken_for_these(run):
+    run("count a.txt -o counts -q --min-count 2 --repeats 1")
+    run("count a.txt -o counts -q --min-count 2 --repeats 1 --resume")
+    for options, message in (
+        ("--min-count 2", "repeats: 1 then, 'all' now"),
+        ("--min-count 2 --repeats 2", "repeats: 1 then, 2 now"),
+        ("--min-count 3 --repeats 1", "min_count: 2 then, 3 now"),
+        ("--repeats 1", "min_count: 2 then, 1 now"),
+        ("--min-count 2 --repeats 1 --vocab-size 10", "then, 10 now"),
+        ("--min-count 2 --repeats 1 --max-lag 3", "max_lag: 7 then, 3 now"),
+    ):
+        result = run(f"count a.txt -o counts --resume {options}", code=1)
+        assert "belongs to another job" in result.stderr
+        assert message in result.stderr
+    run("count b.txt -o b -q")
+    assert "other words" in run("count a.txt -o b --resume --vocab counts", code=1).stderr
 
 
 def test_union_is_announced(run):

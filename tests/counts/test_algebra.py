@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from counts.texts import count_corpus, make_text, sources
 from textlds.corpus.settings import TextSettings
-from textlds.counts import LagCounts, combine, combine_to_folder
+from textlds.counts.algebra import combine, combine_to_folder
+from textlds.counts.lagcounts import LagCounts
 from textlds.errors import ArgumentError, CountsError
 
 A, B = make_text(1, 3000), make_text(2, 5000)

@@ -12,7 +12,8 @@ from counts.texts import count_corpus, count_to_folder, make_text
 from oracles.counting_twin import corpus_twin
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.vocabulary import Vocabulary
-from textlds.counts import LagCounts, counting
+from textlds.counts import counting
+from textlds.counts.lagcounts import LagCounts
 from textlds.counts.plan import make_plan, parse_memory
 from textlds.errors import ArgumentError, CorpusError, OutputExistsError
 

@@ -7,7 +7,7 @@ import pytest
 
 from counts.texts import count_corpus, make_text
 from storage.sealing import edit_config
-from textlds.counts import LagCounts
+from textlds.counts.lagcounts import LagCounts
 from textlds.errors import ArgumentError, FormatError, OutputExistsError
 from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.folders import read_config, write_config

@@ -11,9 +11,7 @@ import pytest
 
 import textlds
 from textlds import CountSettings, TextSettings
-from textlds.corpus.tokens.types import TypeTable
 from textlds.counts import repeats
-from textlds.counts.noticing import not_running_text
 from textlds.counts.repeats import SHORT, ranks
 from textlds.errors import ArgumentError
 
@@ -114,32 +112,36 @@ def test_train_counts_a_line_that_repeats_once():
 def test_contexts_that_run_across_lines_cannot_leave_lines_out():
     with pytest.raises(ArgumentError, match="repeats=1 leaves out lines, but boundaries='none'"):
         textlds.count(texts=["a b"], text=TextSettings(boundaries="none"), counting=CountSettings(repeats=1))
-    model = textlds.train(texts=lines_of(4, 300), state_size=3, iterations=1, text=TextSettings(boundaries="none"))
-    assert model.history.settings["tokens"] > 0
+
+
+@pytest.mark.parametrize("boundaries", ["document", "none"])
+def test_training_says_that_it_counts_repeats_where_contexts_cross_lines(boundaries, caplog):
+    options = {"state_size": 3, "iterations": 1, "text": TextSettings(boundaries=boundaries)}
+    model = textlds.train(texts=lines_of(4, 300), **options)
+    assert model.history.settings["repeats"] == "all"
+    assert f"all counted: with boundaries='{boundaries}', contexts cross lines" in caplog.text
+    caplog.clear()
+    textlds.train(texts=lines_of(4, 300), counting=CountSettings(repeats="all"), **options)
+    assert "all counted" not in caplog.text
+
+
+def test_training_with_given_words_counts_a_line_once(tmp_path, caplog):
+    lines = lines_of(3, 900)
+    kept = textlds.count(texts=kept_by_hand(lines, 1))
+    kept.save(tmp_path / "line")
+    textlds.count(texts=lines, text=TextSettings(boundaries="document"), output=tmp_path / "document")
+    (tmp_path / "words").write_text("\n".join(kept.vocabulary.words[:9]))
+    for words in (kept.vocabulary, tmp_path / "line", tmp_path / "words"):
+        model = textlds.train(texts=lines, state_size=3, iterations=1, counting=CountSettings(vocabulary=words))
+        assert model.history.settings["tokens"] == kept.tokens
+    assert "all counted" not in caplog.text
+    words = CountSettings(vocabulary=tmp_path / "document")  # which brings its boundaries
+    model = textlds.train(texts=lines, state_size=3, iterations=1, counting=words)
+    assert model.history.settings["tokens"] == sum(len(line.split()) for line in lines)
+    assert "all counted: with boundaries='document'" in caplog.text
 
 
 def test_ranks():
     hashes = np.array([5, 3, 5, 5, 9, 3], np.uint64)
     np.testing.assert_array_equal(ranks(hashes), [0, 0, 1, 2, 0, 1])
     assert len(ranks(hashes[:0])) == 0
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("<p>The <b>river</b> is old</p> <br/>", "markup"),
-        ('{"id": "a", "title": "river", "note": "old"}', "JSON records"),
-        ("river,old,green,3,house;field", "a table"),
-        ("river\nold\nhouse\nfield", "one word on each line"),
-    ],
-)
-def test_what_is_no_running_text_is_said_so(text, message, caplog):
-    textlds.count(texts=[text + "\n"] * 100 if "\n" not in text else text.split("\n") * 100)
-    assert message in caplog.text
-
-
-def test_running_text_is_not_warned_of(caplog):
-    textlds.count(texts=lines_of(5, 200))
-    textlds.count(texts=['He said: "No, not the {old} one, <please>", and left; she, too, left.'] * 100)
-    assert "looks like" not in caplog.text
-    assert not_running_text(TypeTable.from_words(["a", "<"], [5, 5]), 1) is None  # too little to tell

@@ -12,7 +12,8 @@ import pytest
 
 from counts.texts import count_to_folder, make_text
 from storage.sealing import alter_arrays, part, reseal_work
-from textlds.counts import LagCounts, counting, pieces, stages
+from textlds.counts import counting, pieces, stages
+from textlds.counts.lagcounts import LagCounts
 from textlds.counts.plan import make_plan
 from textlds.errors import ArgumentError, FormatError, OutputExistsError
 from textlds.storage.work import LOCK, LOG, MANIFEST, PARTS, work_folder
@@ -22,7 +23,8 @@ OPTIONS = {"vocab_size": 500, "max_lag": 4, "threads": 2}
 # Forks a counting process that is killed shortly after some of its calls, and does so again; the last one may finish.
 KILLER = """
 import dataclasses, json, os, random, shutil, signal, sys, threading
-from textlds.counts import LagCounts, counting, pieces, sinks, stages
+from textlds.counts import counting, pieces, sinks, stages
+from textlds.counts.lagcounts import LagCounts
 
 output, *corpus = sys.argv[1:]
 plan = counting.make_plan

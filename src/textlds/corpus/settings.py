@@ -7,6 +7,8 @@ Importing this module is cheap.
 from __future__ import annotations
 
 import dataclasses
+import logging
+import os
 from typing import Any, Literal
 
 from textlds.errors import ArgumentError
@@ -23,6 +25,8 @@ END = -2  # the end of a source: no window ever crosses it
 
 MAX_LINE_BYTES = 1 << 26
 _PANEL = "Text"
+
+_log = logging.getLogger("textlds")
 
 
 @settings_class
@@ -113,7 +117,7 @@ class CountSettings(ReadSettings):
         min_count: Keep no type that occurs less often; ``"auto"``: 5 from a million tokens on, fewer in a small corpus.
         repeats: Count each distinct line of eight tokens or more this often at most (each sentence, where
             ``boundaries="sentence"``); ``"all"``: every occurrence; ``"auto"``: all, but once in
-            :func:`textlds.train`.
+            :func:`textlds.train` unless contexts cross lines.
         vocabulary: Count these words instead of learning them: a :class:`Vocabulary`, a file with one word per line, or
             a counts folder. A vocabulary and a folder bring their text settings.
         memory: Budget for the work, such as ``"4GB"``.
@@ -139,10 +143,33 @@ class CountSettings(ReadSettings):
         self._check_options("vocabulary", "memory")  # checked where they are used: objects, and numbers of bytes
 
     def for_training(self, text: TextSettings | None) -> CountSettings:
-        """Return the settings with which a model is trained: lines that repeat are counted once."""
-        text = TextSettings.joined(text, "text")
-        apart = self.vocabulary is None and text.boundaries in ("line", "sentence")
-        return self.replace(repeats=1) if self.repeats == "auto" and apart else self
+        """Return the settings with which a model is trained: lines that repeat are counted once.
+
+        Where contexts cross lines, none can be left out without making neighbours of words that are none. This is
+        said, unless all were asked for.
+        """
+        if self.repeats != "auto":
+            return self
+        boundaries = self._boundaries(TextSettings.joined(text, "text"))
+        if boundaries in ("line", "sentence"):
+            return self.replace(repeats=1)
+        _log.warning(
+            "Lines that repeat, such as a licence after every book, are all counted: with boundaries=%r, contexts "
+            "cross lines, and none can be left out. To count them once, put each paragraph on one line and use "
+            "boundaries='line'. If all are meant, say so with repeats='all' (--repeats all).",
+            boundaries,
+        )
+        return self
+
+    def _boundaries(self, text: TextSettings) -> Boundaries:
+        """Return the boundaries that will be used: a vocabulary and a counts folder bring theirs."""
+        given = getattr(self.vocabulary, "settings", text)
+        if isinstance(self.vocabulary, str | os.PathLike) and os.path.isdir(self.vocabulary):
+            from textlds.storage.folders import read_config
+
+            given = TextSettings.from_json(read_config(self.vocabulary, kind="counts", check="sizes")["settings"])
+        boundaries: Boundaries = given.boundaries
+        return boundaries
 
     def least_count(self, tokens: int) -> int:
         """Return how often a type has to occur among so many tokens to be kept."""

@@ -24,11 +24,11 @@ from textlds.corpus.reading.opening import Source, Sources, open_sources
 from textlds.corpus.settings import CountSettings, TextSettings, contradiction
 from textlds.corpus.tokens.tokenizer import check_tokenizer
 from textlds.corpus.vocabulary import Vocabulary
-from textlds.counts import kernels
-from textlds.counts.lagcounts import LagCounts, stored_vocabulary, write_folder
-from textlds.counts.noticing import not_running_text
-from textlds.counts.pieces import PieceStore, learn_vocabulary, writable
+from textlds.counts.lagcounts import KIND, LagCounts, stored_vocabulary, write_folder
+from textlds.counts.noticing import Noticer
+from textlds.counts.pieces import PieceStore, learn_vocabulary
 from textlds.counts.plan import Plan, make_plan
+from textlds.counts.record import Record, read_record, repeats_of
 from textlds.counts.repeats import leave_out_repeats
 from textlds.counts.sinks import FolderSink, MemorySink
 from textlds.counts.stages import count_store, tokenize_sources
@@ -49,11 +49,13 @@ class Request:
         text: How text becomes tokens.
         settings: How many words and lags.
         vocabulary: The words to count, or None to learn them.
+        record: What is on record of a vocabulary that a counts folder gave.
     """
 
     text: TextSettings
     settings: CountSettings
     vocabulary: Vocabulary | None
+    record: Record = dataclasses.field(default_factory=dict)
 
     @property
     def most_rows(self) -> int:
@@ -79,7 +81,7 @@ class Request:
 def make_request(text: TextSettings | None, settings: CountSettings | None) -> Request:
     """Check and complete the settings: a given vocabulary brings its text settings and its size."""
     given, settings = TextSettings.joined(text, "text"), settings or CountSettings()
-    vocabulary = _given_vocabulary(settings.vocabulary, given)
+    vocabulary, record = _given_vocabulary(settings.vocabulary, given)
     if vocabulary is not None:
         name = contradiction(given, vocabulary.settings)
         if name is not None:
@@ -95,18 +97,22 @@ def make_request(text: TextSettings | None, settings: CountSettings | None) -> R
             f"repeats={settings.repeats} leaves out lines, but boundaries={given.boundaries!r} lets contexts cross "
             f"them. Use repeats='all', or boundaries='line'."
         )
-    return Request(given, settings, vocabulary)
+    return Request(given, settings, vocabulary, record)
 
 
-def _given_vocabulary(given: Any, text: TextSettings) -> Vocabulary | None:
-    """Return a vocabulary that was given as such, as a counts folder or as a file with one word per line."""
+def _given_vocabulary(given: Any, text: TextSettings) -> tuple[Vocabulary | None, Record]:
+    """Return a vocabulary that was given as such, as a counts folder or as a file with one word per line.
+
+    With it comes what is on record of it: which words are rare enough to be left out was decided in that folder.
+    """
     if given is None or isinstance(given, Vocabulary):
-        return given
+        return given, {}
     if not isinstance(given, str | os.PathLike):
         raise ArgumentError(f"vocabulary={given!r:.100} is neither a Vocabulary nor the path of one.")
     if Path(given).is_dir():
-        return stored_vocabulary(given)
-    return Vocabulary.read(given, dataclasses.replace(text, custom=None))
+        record = read_record(read_config(given, kind=KIND, check="sizes"))
+        return stored_vocabulary(given), {name: value for name, value in record.items() if name == "min_count"}
+    return Vocabulary.read(given, dataclasses.replace(text, custom=None)), {}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -177,7 +183,7 @@ def count_corpus(
         found = read_vocabulary(corpus, store, shown)
         sink = MemorySink(len(found), max_lag)
         unigrams = count_store(store, found, corpus.plan, max_lag=max_lag, parts=parts, sink=sink, progress=shown)
-    return LagCounts(found, unigrams, sink.lags())
+    return LagCounts(found, unigrams, sink.lags(), store.facts)
 
 
 def count_to_folder(
@@ -211,9 +217,7 @@ def count_to_folder(
     job = {"task": "count", **corpus.request.to_json(), "sources": identities}
     with Work(target, job, sizes=corpus.sizes, resume=resume, force=force, again=identities is not None) as work:
         if work.finished:
-            config = read_config(target, kind="counts", check="sizes")
-            now = {**corpus.request.text.to_json(), "max_lag": corpus.request.settings.max_lag}
-            check_same(target, {**config["settings"], "max_lag": config["max_lag"]}, now)
+            _check_finished(target, corpus.request)
         else:
             count_into(work, target, corpus, resolve(progress))
 
@@ -230,23 +234,41 @@ def count_into(work: Work, target: Path, corpus: Corpus, progress: Progress) -> 
         write_folder(folder, found, unigrams, sink.pointers, store.facts)
 
 
-def _notice(store: PieceStore) -> None:
-    """Warn of text that is no running text, by its first piece."""
-    first = next(iter(store))
-    units = kernels.count_boundaries(writable(first.ids), False)[0]
-    if (what := not_running_text(first.table, units)) is not None:
-        _log.warning("The text %s", what)
+def _check_finished(target: Path, request: Request) -> None:
+    """Refuse a counts folder that was made with other settings, as far as it tells."""
+    config = read_config(target, kind=KIND, check="sizes")
+    then = {**config["settings"], "max_lag": config["max_lag"]}
+    now = {**request.text.to_json(), "max_lag": request.settings.max_lag}
+    check_same(target, then, now)
+    check_left_out(target, read_record(config), request, tokens=config["tokens"])
+    if request.vocabulary is not None and stored_vocabulary(target) != request.vocabulary:
+        check_same(target, {"vocabulary": "other words"}, {"vocabulary": "those given"})
+    if request.settings.vocab_size < config["types"]:
+        check_same(target, {"vocab_size": config["types"]}, {"vocab_size": request.settings.vocab_size})
+
+
+def check_left_out(target: Path, record: Record, request: Request, *, tokens: float) -> None:
+    """Refuse what was made of counts from which other lines or words were left out."""
+    kept, least = request.settings.repeats, request.settings.min_count
+    check_same(target, {"repeats": repeats_of(record)}, {"repeats": "all" if kept == "auto" else kept})
+    if request.vocabulary is None and least == "auto":
+        # without a record it may be an older version's; and a boundary token is counted, but no token of the text
+        known = "min_count" in record and request.text.boundary_token is None
+        least = request.settings.least_count(int(tokens)) if known else least
+    if request.vocabulary is None and least != "auto":
+        check_same(target, {"min_count": record.get("min_count", 1)}, {"min_count": least})
 
 
 def read_vocabulary(corpus: Corpus, store: PieceStore, progress: Progress) -> Vocabulary:
     """Tokenise all sources into ``store`` and return the vocabulary, learnt or given."""
     request = corpus.request
-    tokenize_sources(corpus.sources, store, request.text, corpus.plan, progress)
+    noticer = Noticer(request.text.boundaries)
+    tokenize_sources(corpus.sources, store, request.text, corpus.plan, progress, on_begin=noticer.look)
     if not store.tokens:
         raise CorpusError(
             f"the text ({len(corpus.sources)} sources) has no token. Check the paths and the text column."
         )
-    _notice(store)
+    noticer.report()
     if isinstance(request.settings.repeats, int):
         found = leave_out_repeats(store, request.settings.repeats, corpus.plan.types_bytes)
         store.facts["repeats"] = found.to_json()
@@ -256,8 +278,11 @@ def read_vocabulary(corpus: Corpus, store: PieceStore, progress: Progress) -> Vo
                 *(f"{n:,}" for n in (found.units_left_out, found.units, found.tokens_left_out)),
             )
     if request.vocabulary is not None:
+        store.facts |= request.record
         return request.vocabulary
     least = request.settings.least_count(store.tokens)
+    if least > 1:
+        store.facts["min_count"] = least
     if least > 1 and request.settings.min_count == "auto":
         _log.info("Words that occur fewer than %d times are unknown (min_count=1 keeps them).", least)
     return learn_vocabulary(

@@ -29,9 +29,17 @@ from textlds.storage.parts import Parts
 _RUNS_AT_ONCE = 32  # runs merged in one go; each costs 16 V bytes of row lengths
 _RUN = "run.safetensors"
 
+Begun = Callable[[Source, Chunk], None]
+
 
 def tokenize_sources(
-    sources: Sequence[Source], store: PieceStore, settings: TextSettings, plan: Plan, progress: Progress
+    sources: Sequence[Source],
+    store: PieceStore,
+    settings: TextSettings,
+    plan: Plan,
+    progress: Progress,
+    *,
+    on_begin: Begun | None = None,
 ) -> None:
     """Read the text once, and put its pieces, in order, into ``store``; pieces that are there already are kept."""
 
@@ -55,24 +63,29 @@ def tokenize_sources(
                 task.advance(last.origin[2])
             last = piece
         begin = last.origin[:2] if last is not None else (0, 0)
-        texts = enumerate(cut_pieces(sources, plan.piece_bytes, begin=begin), start=len(store))
+        texts = enumerate(cut_pieces(sources, plan.piece_bytes, begin=begin, on_begin=on_begin), start=len(store))
         for _, piece in in_order(pool, plan.threads, make, texts):
             store.add(piece)
             task.advance(piece.origin[2], rate.note(piece.tokens))
 
 
-def cut_pieces(sources: Sequence[Source], piece_bytes: int, *, begin: tuple[int, int] = (0, 0)) -> Iterator[PieceText]:
+def cut_pieces(
+    sources: Sequence[Source], piece_bytes: int, *, begin: tuple[int, int] = (0, 0), on_begin: Begun | None = None
+) -> Iterator[PieceText]:
     """Group the chunks of all sources into pieces; where they are cut follows from the text and the size alone.
 
     Args:
         sources: In order.
         piece_bytes: A piece is complete with the chunk that takes it to this size.
         begin: Source and offset at which a piece begins: continue from there.
+        on_begin: Called with every source whose beginning is read, and its first chunk.
     """
     piece: list[Chunk] = []
     first = size = 0
     for number in range(begin[0], len(sources)):
         for chunk in _chunks_from(sources[number], begin[1] if number == begin[0] else 0, piece_bytes):
+            if on_begin is not None and chunk.offset == 0:
+                on_begin(sources[number], chunk)
             first = first if piece else number
             piece.append(chunk)
             size += len(chunk.data)
