@@ -20,8 +20,9 @@ from textlds.lds.steady import steady_state
 from textlds.learn.checkpoint import LEXICON, SKETCH, STEP, Checkpoint, SavedStep
 from textlds.learn.em import FIRST_RELAXATION, EMStep, check_horizon, em_steps
 from textlds.learn.history import History
+from textlds.learn.little import warn_of_little
 from textlds.learn.moments import Moments, WordMoments, word_moments
-from textlds.learn.settings import FitSettings, auto_state_size
+from textlds.learn.settings import FitSettings
 from textlds.learn.sketch import Sketch, lost_energy, products, projected, sketch
 from textlds.learn.ssid import neighbour_start, random_start, subspace_identification
 from textlds.lexicon.lexicon import Lexicon, make_lexicon
@@ -33,7 +34,6 @@ from textlds.storage.work import STAGE, Work
 
 _log = logging.getLogger("textlds")
 _SAVE_EVERY = 15.0  # seconds between checkpoints
-LITTLE = 10_000  # tokens, below which a fit warns
 
 
 Model = TypeVar("Model")
@@ -143,19 +143,8 @@ class FitRun(Generic[Model]):
         lexicon: Lexicon | None = None,
     ) -> None:
         settings.check_counts(len(counts.vocabulary), counts.max_lag)
-        chosen = auto_state_size(counts.tokens, len(counts.vocabulary))
-        if counts.tokens < LITTLE:
-            _log.warning(
-                "The counts have only %s tokens; with fewer than %s, vectors are poor. Count more text; a million "
-                "tokens is enough to start with.",
-                f"{counts.tokens:,}", f"{LITTLE:,}",
-            )  # fmt: skip
-        if isinstance(settings.state_size, int) and settings.state_size > 2 * chosen:
-            _log.warning(
-                "state_size=%d is large for %s tokens and %s words; state_size='auto' would be %d.",
-                settings.state_size, f"{counts.tokens:,}", f"{len(counts.vocabulary):,}", chosen,
-            )  # fmt: skip
-        settings = settings.resolved(counts.tokens, len(counts.vocabulary))
+        warn_of_little(counts, settings)
+        settings = settings.resolved(counts.tokens, len(counts.vocabulary), counts.max_lag)
         self._counts, self._settings, self._build, self._callback = counts, settings, build, callback
         self._checkpoint: Checkpoint | None = None
         self._sketched, self._lexicon = sketched, lexicon
@@ -384,6 +373,9 @@ def _record(counts: LagCounts, settings: FitSettings, moments: WordMoments) -> d
         "tokens": counts.tokens,
         "vocabulary": len(counts.vocabulary),
         "max_lag": counts.max_lag,
+        "repeats": "all",
+        "min_count": 1,
+        **counts.record,
         "text": counts.settings.to_json(),
         "textlds_version": __version__,
     }

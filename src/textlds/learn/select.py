@@ -211,7 +211,7 @@ def _combinations(
         raise ArgumentError("select takes neither polish nor tolerance: trials stop at the iterations of the grid.")
 
     def chosen(**changes: Any) -> FitSettings:
-        return base.replace(**changes).resolved(counts.tokens, len(counts.vocabulary))
+        return base.replace(**changes).resolved(counts.tokens, len(counts.vocabulary), counts.max_lag)
 
     stops = [cast("int", chosen(iterations=n).iterations) for n in grid.get("iterations", [base.iterations])]
     # the sketch is shared by settings with one pseudocount, so these come together

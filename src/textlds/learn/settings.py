@@ -38,7 +38,7 @@ class FitSettings(Settings):
             ``"spherical"`` or ``"bohning"``; the last three are there to be compared.
         start: EM starts from ``"subspace"`` identification, from the moments of ``"neighbours"`` or from ``"random"``
             parameters; ``"auto"``: from neighbours, or from subspace identification where one-hot words are observed.
-        em_horizon: r of EM's approximate statistics.
+        em_horizon: r of EM's approximate statistics; the default follows counts that have fewer lags.
         compression: Learn on a sketch of the moments with this many dimensions; ``"auto"`` chooses, ``"none"`` learns
             in the full space.
         polish: EM iterations in the full space after those on the sketch.
@@ -78,7 +78,9 @@ class FitSettings(Settings):
         "auto", "Where EM starts; auto: neighbours, or subspace for one-hot words.",
         words=("auto", "subspace", "neighbours", "random"), panel=_PANEL,
     )  # fmt: skip
-    em_horizon: int = option(7, "Largest lag that EM uses.", kind=int, minimum=1, panel=_PANEL)
+    em_horizon: int = option(
+        7, "Largest lag that EM uses; 7, or fewer if the counts have fewer.", kind=int, minimum=1, panel=_PANEL
+    )
     compression: Compression = option(
         "auto", "Dimensions of the sketch on which one-hot words are learnt; none: the full space.",
         words=("auto", "none"), kind=int, minimum=1, panel=_PANEL,
@@ -133,12 +135,18 @@ class FitSettings(Settings):
         """h, once it is chosen."""
         return cast("int", self.state_size)
 
-    def resolved(self, tokens: float, rows: int) -> FitSettings:
+    def horizon(self, max_lag: int) -> int:
+        """Return r of EM for counts with so many lags: the default follows them, any other value is kept."""
+        default: int = self.options()["em_horizon"].default  # type: ignore[assignment]
+        return min(default, max_lag) if self.em_horizon == default else self.em_horizon
+
+    def resolved(self, tokens: float, rows: int, max_lag: int | None = None) -> FitSettings:
         """Return the settings with a value in place of every ``"auto"`` but that of compression.
 
         Args:
             tokens: T.
             rows: V.
+            max_lag: R; the default of ``em_horizon`` follows it.
         """
         words = self.observations == "words"
         chosen = {
@@ -147,7 +155,8 @@ class FitSettings(Settings):
             "pseudocount": "paper" if words else 0,
             "start": "subspace" if words else "neighbours",
         }
-        return self.replace(**{name: value for name, value in chosen.items() if getattr(self, name) == "auto"})
+        changes = {name: value for name, value in chosen.items() if getattr(self, name) == "auto"}
+        return self.replace(**changes, em_horizon=self.em_horizon if max_lag is None else self.horizon(max_lag))
 
     def sketch_size(self, vocabulary: int) -> int | None:
         """Return the number of dimensions of the sketch, or None to learn in the full space or from profiles."""
@@ -173,7 +182,7 @@ class FitSettings(Settings):
                 f"Count with max_lag={max(needed, self.em_horizon)}"
                 f"{f', or set ssid_horizon={possible}' if possible > 1 else ''}."
             )
-        if self.em_horizon > max_lag:
+        if self.horizon(max_lag) > max_lag:
             raise ArgumentError(
                 f"em_horizon={self.em_horizon} is not between 1 and {max_lag}, the largest lag in the counts. "
                 f"Count with max_lag={self.em_horizon}, or lower em_horizon."
