@@ -72,6 +72,38 @@ def test_settings_that_cannot_work_leave_nothing(run: Run, counts: Path, tmp_pat
     assert not list(tmp_path.iterdir())
 
 
+def test_one_lag_is_enough(run: Run, corpus: Path, tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="the counts have lag 1 alone"):
+        run("train", corpus, "-o", tmp_path / "m", *SIZE, "--max-lag", 1)
+    assert load(tmp_path / "m").history.settings["em_horizon"] == 1
+
+
+def test_what_was_left_out_is_said_and_on_record(run: Run, corpus: Path, tmp_path: Path) -> None:
+    for number, options in enumerate(((), ("--boundaries", "document"))):
+        options = (*SIZE[:-1], "--min-count", 2, *options)
+        result = run("train", corpus, "-o", tmp_path / str(number), *options)
+        settings = load(tmp_path / str(number)).history.settings
+        assert settings["min_count"] == 2
+        if number:
+            assert "with boundaries='document', contexts cross lines" in result.stderr
+            assert settings["repeats"] == "all"
+        else:
+            assert "are all counted" not in result.stderr
+            assert settings["repeats"]["kept"] == 1
+            assert "min_count" in json.loads(run("info", tmp_path / "0", "--json").stdout)["fit"]
+
+
+def test_a_finished_model_of_other_counts_is_not_taken_for_this_one(run: Run, corpus: Path, tmp_path: Path) -> None:
+    run("train", corpus, "-o", tmp_path / "m", *SIZE)
+    run("train", corpus, "-o", tmp_path / "m", *SIZE, "--resume")
+    for options, message in (
+        (("--repeats", "all"), "then, 'all' now"),
+        (("--min-count", 4), "min_count: 1 then, 4 now"),
+        (("--max-lag", 8), "max_lag: 7 then, 8 now"),
+    ):
+        assert message in run("train", corpus, "-o", tmp_path / "m", *SIZE, "--resume", *options, code=1).stderr
+
+
 def test_an_output_without_a_name(run: Run, counts: Path) -> None:
     assert "not the name of a folder" in run("fit", counts, "-o", "", *SIZE, code=1).stderr
 

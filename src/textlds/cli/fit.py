@@ -106,10 +106,11 @@ def command(
     with contextlib.ExitStack() as stack:
         source: LagCounts | str = counts
         if scheduler is not None:
+            from textlds.counts.lagcounts import with_record
             from textlds.integrations.cluster import connect
             from textlds.integrations.dask_fit import counts_on_cluster
 
-            source = counts_on_cluster(stack.enter_context(connect(scheduler)), counts)
+            source = with_record(counts_on_cluster(stack.enter_context(connect(scheduler)), counts), counts)
         model = fit_to_folder(
             source, output, settings, memory=memory, resume=resume, force=force, threads=threads, progress=not quiet
         )  # fmt: skip

@@ -8,8 +8,8 @@ from typing import Any
 
 from textlds.corpus.reading.opening import Sources
 from textlds.corpus.settings import CountSettings, TextSettings
-from textlds.counts.counting import Corpus, count_into, open_corpus
-from textlds.counts.lagcounts import LagCounts
+from textlds.counts.counting import Corpus, Request, check_left_out, count_into, open_corpus
+from textlds.counts.lagcounts import LagCounts, with_record
 from textlds.errors import FormatError
 from textlds.learn.run import Callback, Fitted, fit_counts
 from textlds.learn.settings import FitSettings
@@ -58,7 +58,7 @@ def fit_to_folder(
     with Work(output, {"task": "fit"}, resume=resume, force=force) as work:
         if work.finished:
             return _finished(Path(output), settings)
-        loaded = counts if isinstance(counts, LagCounts) else load_within(counts, memory, threads=threads)
+        loaded = counts if isinstance(counts, LagCounts) else _load(counts, memory, threads)
         return _fit(loaded, settings, work, callback, threads=threads, progress=progress)
 
 
@@ -96,9 +96,9 @@ def train_to_folder(
     job = {"task": "train", **corpus.request.to_json(), "sources": identities, "counts_output": place}
     with Work(output, job, sizes=corpus.sizes, resume=resume, force=force, again=identities is not None) as work:
         if work.finished:
-            return _finished(Path(output), settings, tokenizer=corpus.request.text.custom)
+            return _finished(Path(output), settings, corpus.request)
         _make_counts(work, corpus, target := Path(place or work.folder / "counts"), force=force, progress=progress)
-        counts = load_within(target, corpus.request.settings.memory, threads=threads)
+        counts = _load(target, corpus.request.settings.memory, threads)
         work.retry = True  # with other settings of the fit, the counts can be used again
         return _fit(
             counts, settings, work, None, tokenizer=corpus.request.text.custom, threads=threads, progress=progress
@@ -119,6 +119,11 @@ def _make_counts(work: Work, corpus: Corpus, target: Path, *, force: bool, progr
     count_into(work, target, corpus, resolve(progress))
 
 
+def _load(path: PathLike, memory: str | int | None, threads: int | None) -> LagCounts:
+    """Load counts within a limit, with what is on record of them."""
+    return with_record(load_within(path, memory, threads=threads), path)
+
+
 def _fit(
     counts: LagCounts,
     settings: FitSettings,
@@ -137,9 +142,14 @@ def _fit(
     return model
 
 
-def _finished(output: Path, settings: FitSettings, *, tokenizer: Any = None) -> TextLDS:
-    """Return the model that is there, if it was made with these settings."""
-    model = TextLDS.load(output, tokenizer=tokenizer)
+def _finished(output: Path, settings: FitSettings, request: Request | None = None) -> TextLDS:
+    """Return the model that is there, if it was made with these settings; of counts as asked for, if it was trained."""
+    model = TextLDS.load(output, tokenizer=None if request is None else request.text.custom)
+    then = model.history.settings
     given = {name: value for name, value in settings.to_json().items() if value != "auto"}
-    check_same(output, model.history.settings, given)
+    check_same(output, then, {**given, "em_horizon": settings.horizon(then.get("max_lag", settings.em_horizon))})
+    if request is not None and "repeats" in then:  # an older version put neither on record
+        check_same(output, then, {"max_lag": request.settings.max_lag, "text": request.text.to_json()})
+        record = {name: then[name] for name in ("repeats", "min_count") if then[name] not in ("all", 1)}
+        check_left_out(output, record, request, tokens=then["tokens"])
     return model
