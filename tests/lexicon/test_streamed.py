@@ -11,8 +11,10 @@ import pytest
 
 import textlds
 from counts.texts import count_corpus, make_text
-from textlds.counts.lagcounts import LagCounts
-from textlds.errors import CountsError, FormatError
+from textlds.counts.lagcounts import LagCounts, counts_bytes
+from textlds.errors import ArgumentError, CountsError, FormatError
+from textlds.lexicon import streamed
+from textlds.lexicon.cooccurrences import cooccurrences
 from textlds.lexicon.streamed import StreamedLags, load_within
 from textlds.model.training import fit_to_folder
 
@@ -35,11 +37,11 @@ def test_counts_within_the_limit_are_mapped(folder):
 
 @pytest.mark.parametrize("memory", [100_000, 400_000])
 def test_products_are_those_of_counts_in_memory(folder, memory):
-    whole, streamed = LagCounts.load(folder / "counts"), load_within(folder / "counts", memory, threads=2)
-    assert streamed.pairs == whole.pairs
+    whole, read = LagCounts.load(folder / "counts"), load_within(folder / "counts", memory, threads=2)
+    assert read.pairs == whole.pairs
     rng = np.random.default_rng(0)
     for k in (0, 6):
-        dense, lag = whole.lags[k].toarray().astype(float), streamed.lags[k]
+        dense, lag = whole.lags[k].toarray().astype(float), read.lags[k]
         np.testing.assert_array_equal(lag.to_dense(), dense)
         for mine, sums in zip(lag.marginals(), (dense.sum(axis=1), dense.sum(axis=0)), strict=True):
             np.testing.assert_array_equal(mine, sums)
@@ -57,8 +59,29 @@ def test_a_model_has_the_same_bits(folder, observations, tmp_path):
     settings = textlds.FitSettings(observations=observations, **FIT)
     for name, memory in (("mapped", None), ("streamed", 200_000)):
         fit_to_folder(folder / "counts", tmp_path / name, settings, memory=memory)
-    mapped, streamed = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("mapped", "streamed"))
-    assert streamed == mapped
+    mapped, read = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("mapped", "streamed"))
+    assert read == mapped
+
+
+def test_a_limit_that_is_too_small_is_refused_with_the_amount_that_is_needed(folder, tmp_path):
+    size = counts_bytes(folder / "counts")
+    with pytest.raises(ArgumentError, match=rf"'1KB' is too little: .* {-(-size // 1000)}kB takes at least") as error:
+        fit_to_folder(folder / "counts", tmp_path / "model", textlds.FitSettings(**FIT), memory="1KB")
+    least = str(error.value).partition("at least ")[2].partition(".")[0]
+    assert isinstance(load_within(folder / "counts", least).lags, StreamedLags)
+
+
+def test_no_limit_makes_learning_read_the_counts_again_and_again(folder, monkeypatch):
+    """Any limit of 64MB is kept for counts of any size, so that ranges of M may have to be larger than their share."""
+    monkeypatch.setattr(streamed, "_LEAST", 1000)
+    counts, ranges = load_within(folder / "counts", 1000), []
+    merged = StreamedLags._merged
+    monkeypatch.setattr(StreamedLags, "_merged", lambda self, *job: ranges.append(job) or merged(self, *job))
+    n = len(counts.vocabulary)
+    found = counts.lags.cooccurrences([1.0] * 7, rows=(0, n), columns=n)
+    assert len(ranges) <= 2 * 32
+    whole = cooccurrences(LagCounts.load(folder / "counts").lags, [1.0] * 7, rows=(0, n), columns=n, threads=1)
+    np.testing.assert_array_equal(found.to_dense(), whole.to_dense())
 
 
 def test_weighted_counts_and_damage_are_refused(folder, tmp_path):

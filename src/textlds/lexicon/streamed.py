@@ -2,7 +2,7 @@
 
 The rows of every N_k are read in blocks, multiplied and dropped; a product reads every row once. What is held besides:
 a block, N_1, whose transpose profiles ask for again and again, and the merged counts M of the most frequent words. M is
-made in ranges of rows; each range reads all lags once for its columns.
+made in ranges of rows; each range reads all lags once for its columns, so that there are never more than some dozens.
 
 Rows are independent of each other, so the bits are those of counts in memory.
 """
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from textlds.counts.lagcounts import KIND, LagCounts, counts_bytes, open_shards
 from textlds.counts.plan import parse_memory
 from textlds.counts.shards import Shards, row_bounds
+from textlds.errors import ArgumentError
 from textlds.lexicon.cooccurrences import merged_rows
 from textlds.linalg.cutting import columns_of, matrix_of, side_by_side
 from textlds.linalg.sparse import FEW, SparseMatrix, panel_blocks
@@ -33,6 +34,9 @@ Function = Callable[[NDArray[Any]], NDArray[Any]]
 _BLOCK, _RANGE = 16, 4  # shares of the memory: one for a block of rows, one for the columns of a range of M
 _ENTRY_BYTES = 8
 _LEAST_BLOCK = 1 << 16  # bytes
+_RANGES = 32  # of M, at most, about: each reads all counts
+_LEAST_SHARE = 8  # lag 1 alone, which is held, is about a twelfth of the counts
+_LEAST = 64 * 10**6  # enough for counts of any size, as for counting
 
 
 def load_within(path: str | os.PathLike[str], memory: str | int | None, *, threads: int | None = None) -> LagCounts:
@@ -42,13 +46,30 @@ def load_within(path: str | os.PathLike[str], memory: str | int | None, *, threa
         path: A counts folder.
         memory: The limit, such as ``"4GB"``; None for none.
         threads: That products use; all cores by default.
+
+    Raises:
+        ArgumentError: The limit is less than 64MB and less than an eighth of the counts.
     """
-    if memory is None or 2 * counts_bytes(path) <= parse_memory(memory):
+    if memory is None:
         return LagCounts.load(path)
-    budget = parse_memory(memory)
+    budget, size = parse_memory(memory), counts_bytes(path)
+    if 2 * size <= budget:
+        return LagCounts.load(path)
+    least = min(_LEAST, -(-size // _LEAST_SHARE))
+    if budget < least:
+        raise ArgumentError(
+            f"memory={memory!r} is too little: to learn from counts of {_amount(size)} takes at least "
+            f"{_amount(least)}. Raise memory (--memory), or make the counts smaller (textlds prune)."
+        )
     read_config(path, kind=KIND)  # checks every sum
     vocabulary, unigrams, shards = open_shards(path, block_bytes=max(budget // _BLOCK, _LEAST_BLOCK))
     return LagCounts(vocabulary, unigrams, StreamedLags(shards, budget, check_threads(threads)))
+
+
+def _amount(size: int) -> str:
+    """Return bytes as people write them and options read them, rounded up."""
+    unit, name = (10**6, "MB") if size >= 10**7 else (10**3, "kB")
+    return f"{-(-size // unit)}{name}"
 
 
 class StreamedLags(Sequence["StreamedMatrix"]):
@@ -78,7 +99,9 @@ class StreamedLags(Sequence["StreamedMatrix"]):
         for k in used:
             for matrix, _ in self._lags[k].blocks():
                 lengths += np.bincount(matrix.indices, minlength=len(lengths))
-        bounds = row_bounds(lengths[first:last], self._memory // _RANGE // _ENTRY_BYTES) if last > first else [0]
+        own = lengths[first:last]
+        entries = max(self._memory // _RANGE // _ENTRY_BYTES, int(own.sum()) // _RANGES, 1)
+        bounds = row_bounds(own, entries) if last > first else [0]
         pointers, indices, data = [np.zeros(1, np.int64)], [np.empty(0, np.int32)], [np.empty(0, np.float32)]
         for low, high in itertools.pairwise(first + bound for bound in bounds):
             part = self._merged(used, [shape[k] for k in used], low, high, columns)
