@@ -65,7 +65,23 @@ def tagger(run: Run, model: Path, files: Path, tmp_path_factory: pytest.TempPath
 def finder(run: Run, model: Path, files: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("finder") / "finder"
     sets = ("--train", files / "train.ner", "--dev", files / "dev.ner")
-    run("tagger", "train", model, *sets, "--entities", "--bundle", "-o", path, *OPTIONS, "--rounds", 8)
+    run(
+        "tagger",
+        "train",
+        model,
+        *sets,
+        "--entities",
+        "--bundle",
+        "-o",
+        path,
+        "--hidden",
+        16,
+        "--rounds",
+        12,
+        "--dropout",
+        0,
+        "--quiet",
+    )
     return path
 
 
@@ -74,7 +90,7 @@ def test_train_says_what_it_reached(run: Run, model: Path, files: Path, tmp_path
     result = run(*options, "--hidden", 8, "--rounds", 2, "--json")
     report = json.loads(result.stdout)
     assert report["dev"] > 80
-    assert "which was set aside" in result.stderr
+    assert "on 12 sentences set aside" in result.stderr
     assert Tagger.load(tmp_path / "t").names == tuple(
         sorted({tag(w)[:2] for w in " ".join(make_lines(120, seed=11)).split()})
     )
@@ -119,6 +135,55 @@ def test_conllu_says_how_it_stood(run: Run, tagger: Path, files: Path) -> None:
     assert len(anna) == 10
     assert "SpaceAfter=No" in anna[9]
     assert sum(line == "# newdoc" for line in lines) == 2
+
+
+def test_conllu_keeps_what_it_was(run: Run, tagger: Path, finder: Path, tmp_path: Path) -> None:
+    rows = [
+        "# newdoc id = a", "# sent_id = a-1", "# text = the cat sees Anna.",
+        "1\tthe\tthe\t_\tDT\tDefinite=Def\t2\tdet\t2:det\tGloss=x|Confidence=0.1",
+        "2-3\tcat sees\t_\t_\t_\t_\t_\t_\t_\t_",
+        "2\tcat\tcat\tX\tNN\t_\t3\tnsubj\t3:nsubj\t_",
+        "3\tsees\tsee\tX\tVBZ\t_\t0\troot\t0:root\tNER=B-ORG",
+        "3.1\tsees\tsee\tVERB\t_\t_\t_\t_\t_\t_",
+        "4\tAnna\tAnna\tX\tNNP\t_\t3\tobj\t3:obj\tSpaceAfter=No",
+        "5\t.\t.\tX\t.\t_\t3\tpunct\t3:punct\t_",
+        "", "# sent_id = a-2", "1\tBen\t_\t_\t_\t_\t_\t_\t_\t_", "", "",
+    ]  # fmt: skip
+    file = tmp_path / "given.conllu"
+    file.write_text("\n".join(rows))
+    (tmp_path / "more.txt").write_text("the dog walks .\n")
+    tagged = run("tagger", "tag", tagger, tmp_path / "more.txt", file, tmp_path / "more.txt").stdout.split("\n")
+    found = tagged[tagged.index(rows[0]) :][: len(rows) - 1]
+    assert [line for line in found if "# " in line] == [line for line in rows if "# " in line]
+    for before, after in zip(rows, found, strict=False):
+        if before.split("\t")[0].isdigit():
+            cells, changed = before.split("\t"), after.split("\t")
+            assert cells[:3] + cells[4:9] == changed[:3] + changed[4:9]
+            assert changed[3] == tag(cells[1])
+            assert changed[9].count("Confidence=") == 1
+        else:
+            assert after == before
+    assert "Gloss=x|Confidence=" in found[3]
+    assert "SpaceAfter=No|Confidence=" in found[8]
+    assert sum("# text = the dog walks ." in line for line in tagged) == 2
+    names = run("tagger", "tag", finder, file).stdout.split("\n")
+    assert names[6].split("\t")[:9] == rows[6].split("\t")[:9]
+    assert "NER" not in names[6]
+    assert "NER=B-PER" in names[8]
+
+
+def test_entities_in_parquet(run: Run, finder: Path, files: Path, tmp_path: Path) -> None:
+    import pyarrow.parquet
+
+    output = tmp_path / "names.parquet"
+    run("tagger", "tag", finder, files / "text.txt", "-o", output, "--quiet")
+    rows = pyarrow.parquet.read_table(output).to_pylist()
+    expected = list(Tagger.load(finder).tag((files / "text.txt").read_text().splitlines()))
+    assert [[one["text"] for one in row["entities"]] for row in rows] == [
+        [one.text for one in sentence.entities] for sentence in expected
+    ]
+    anna = rows[0]["entities"][0]
+    assert (anna["kind"], anna["text"], anna["start_char"], anna["end_char"]) == ("PER", "Anna", 13, 17)
 
 
 def test_entities(run: Run, finder: Path, files: Path) -> None:

@@ -168,6 +168,23 @@ def test_tags_in_a_frame(tagger, library):
         add_tags(found, tagger)
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_entities_in_a_frame(finder, library):
+    module = pytest.importorskip(library)
+    from textlds.integrations.tags import add_tags
+
+    make = module.table if library == "pyarrow" else module.DataFrame
+    cells = add_tags(make({"text": [TEXT, None, ""]}), finder)["entities"]
+    found = cells.to_pylist() if library == "pyarrow" else cells.to_list()
+    assert found[1] is None
+    assert found[2] == []
+    tokens = [token for sentence in finder.tag([TEXT]) for token in sentence.tokens]
+    assert [one["text"] for one in found[0]] == ["Anna", "Ben"]
+    for one in found[0]:
+        assert tokens[one["start"] : one["end"]] == [one["text"]]  # Ben is in the second sentence
+        assert TEXT[one["start_char"] : one["end_char"]] == one["text"]
+
+
 def test_no_frame(tagger):
     from textlds.integrations.tags import add_tags
 

@@ -108,6 +108,18 @@ def means_of(keys, vectors, fading):
     return np.array(rows)
 
 
+def beside_elsewhere(words):
+    """Return the neighbours of each word's occurrence before and after in one document; 1 and 2 for its ends."""
+    rows = []
+    for i, word in enumerate(words):
+        row = []
+        for others in (range(i - 1, -1, -1), range(i + 1, len(words))):
+            j = next((j for j in others if words[j] == word), None)
+            row += [0, 0] if j is None else [words[j - 1] if j else 1, words[j + 1] if j + 1 < len(words) else 2]
+        rows.append(row)
+    return rows
+
+
 def all_paths(scores, first, last, transitions):
     """Return every sequence of tags of one sentence with its score."""
     n, K = scores.shape

@@ -86,4 +86,7 @@ def test_documents_and_a_tenth_set_aside():
         s.document for s in held if s.document is not None
     }
     assert set_aside(sentences, seed=3) == (kept, held)
-    assert set_aside(sentences[:2], seed=0) == (sentences[:2], sentences[:2])
+    one_document = [Tagged((str(i),), ("X",), 0) for i in range(30)]
+    kept, held = set_aside(one_document, seed=3)
+    assert (len(kept), len(held)) == (27, 3)  # a file that is one document is cut between sentences
+    assert set_aside(sentences[:1], seed=0) == (sentences[:1], sentences[:1])

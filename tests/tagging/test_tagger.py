@@ -77,7 +77,7 @@ def test_threads_and_company_do_not_matter(tagger):
 
 def test_a_tenth_is_set_aside():
     of = Tagger.train(small_model(), TRAIN, settings=SETTINGS)
-    assert of.report["dev_is"] == "a tenth of the sentences"
+    assert of.report["dev_is"] == "15 sentences set aside"
     assert (of.report["sentences"], of.report["dev_sentences"]) == (135, 15)
 
 

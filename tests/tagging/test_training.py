@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from textlds.errors import ArgumentError
+from textlds.errors import ArgumentError, NotFiniteError
 from textlds.tagging import training
 from textlds.tagging.gradients import adam, adam_rows
 from textlds.tagging.network import Inputs, Part, best_tags, scores
@@ -83,6 +83,11 @@ def test_resumed_training_gives_the_same_bits(tmp_path, monkeypatch):
     resumed = train_network(of, judged(problem(1)), SETTINGS, seed=2, keeper=store)
     assert same(whole.weights, resumed.weights)
     assert (whole.score, whole.best_round, whole.rounds) == (resumed.score, resumed.best_round, resumed.rounds)
+
+
+def test_training_that_diverges_says_so():
+    with np.errstate(all="ignore"), pytest.raises(NotFiniteError, match="learning_rate, now 1e\\+38"):
+        train_network(problem(), lambda weights: 0.0, TaggerSettings(hidden=4, learning_rate=1e38))
 
 
 def test_forbidden_transitions_stay_forbidden():

@@ -11,8 +11,10 @@ from typing import Any
 from textlds.errors import ArgumentError
 from textlds.storage.folders import CONFIG
 from textlds.tagging.tagger import Tagger
+from textlds.tagging.writing import entity_type
 
 COLUMNS = ("tokens", "tags", "confidences")
+ENTITIES = "entities"  # a column more, if that is what the tagger finds
 _KINDS = "a pandas DataFrame, a polars DataFrame or a pyarrow Table"
 
 
@@ -21,7 +23,9 @@ def add_tags(
 ) -> Any:
     """Return a table with the columns tokens, tags and confidences added: a list each, of the tokens of the text.
 
-    A text that is missing has none (null).
+    A tagger that finds entities adds the column entities: a list of records with kind, text, first token and the token
+    after the last (start, end), characters (start_char, end_char) and confidence. A text that is missing has none of
+    these (null).
 
     Args:
         frame: A table of pandas, polars or pyarrow; it does not change.
@@ -36,12 +40,13 @@ def add_tags(
     names = list(frame.column_names if library == "pyarrow" else frame.columns)
     if column not in names:
         raise ArgumentError(f"the frame has no column {column!r}; it has {', '.join(map(repr, names)) or 'none'}.")
-    for name in COLUMNS:
+    wanted = columns_of(tagger)
+    for name in wanted:
         if name in names and name != column:
             raise ArgumentError(f"the frame has a column {name!r} already. Rename it.")
     cells = frame[column].to_pylist() if library == "pyarrow" else frame[column].to_list()
     found = _tagged(cells, tagger, min_confidence, threads)
-    added = {name: found[name] for name in COLUMNS if name != column}
+    added = {name: found[name] for name in wanted if name != column}
     if library == "pandas":
         import pandas
 
@@ -49,23 +54,31 @@ def add_tags(
     if library == "polars":
         import polars
 
-        kinds = {"tokens": polars.String, "tags": polars.String, "confidences": polars.Float32}
-        return frame.with_columns(
-            [polars.Series(name, of, dtype=polars.List(kinds[name])) for name, of in added.items()]
-        )
+        return frame.with_columns([polars.Series(name, _arrow(name, of)) for name, of in added.items()])
+    for name, of in added.items():
+        frame = frame.append_column(name, _arrow(name, of))
+    return frame
+
+
+def columns_of(tagger: Tagger) -> tuple[str, ...]:
+    """Return the names of the columns that a tagger adds."""
+    return (*COLUMNS, ENTITIES) if tagger.task == "entities" else COLUMNS
+
+
+def _arrow(name: str, cells: list[Any]) -> Any:
     import pyarrow as pa
 
-    types = {"tokens": pa.string(), "tags": pa.string(), "confidences": pa.float32()}
-    for name, of in added.items():
-        frame = frame.append_column(name, pa.array(of, pa.list_(types[name])))
-    return frame
+    if name == ENTITIES:
+        return pa.array(cells, entity_type(pa))
+    return pa.array(cells, pa.list_(pa.float32() if name == "confidences" else pa.string()))
 
 
 class BatchTagger:
     """Adds tags to batches of texts, as :class:`textlds.Embedder` adds vectors: a path to send, read where it is used.
 
     Called with a list of texts or a dictionary of columns, it returns a dictionary with the columns tokens, tags and
-    confidences; with a pandas, polars or pyarrow table, the table with these columns (see :func:`add_tags`).
+    confidences, and entities if it finds such; with a pandas, polars or pyarrow table, the table with these columns
+    (see :func:`add_tags`).
 
     Args:
         tagger: The path of a tagger folder that every worker can read.
@@ -100,7 +113,7 @@ class BatchTagger:
             return add_tags(batch, self._tagger(), column=self.column, **self._options)
         if self.column not in batch:
             raise ArgumentError(f"the batch has no column {self.column!r}; it has {', '.join(map(repr, batch))}.")
-        taken = [name for name in COLUMNS if name in batch and name != self.column]
+        taken = [name for name in columns_of(self._tagger()) if name in batch and name != self.column]
         if taken:
             raise ArgumentError(f"the batch has a column {taken[0]!r} already. Rename it.")
         return {**self._columns(list(batch[self.column])), **batch}
@@ -131,10 +144,17 @@ def _tagged(cells: list[Any], tagger: Tagger, least: float, threads: int | None)
             texts.append(cell)
         else:
             texts.append(_tokens(cell, number))
-    found: dict[str, list[Any]] = {name: [None if text is None else [] for text in texts] for name in COLUMNS}
+    found: dict[str, list[Any]] = {
+        name: [None if text is None else [] for text in texts] for name in columns_of(tagger)
+    }
     for sentence in tagger.tag(("" if text is None else text for text in texts), min_confidence=least, threads=threads):
         for name in COLUMNS:
             found[name][sentence.text].extend(getattr(sentence, name))
+        if ENTITIES in found:
+            first = sentence.first  # spans count tokens within the sentence, the columns within the text
+            found[ENTITIES][sentence.text].extend(
+                one._replace(start=one.start + first, end=one.end + first)._asdict() for one in sentence.entities
+            )
     return found
 
 

@@ -66,6 +66,12 @@ def viterbi(scores: Array, starts: Array, first: Array, last: Array, transitions
 
 
 @kernel
+def _share(part: float, whole: float) -> float:
+    """Return part / whole; NaN if all parts are too small for a number, which scores of any use never make them."""
+    return part / whole if whole > 0 else np.nan
+
+
+@kernel
 def marginals(scores: Array, starts: Array, first: Array, last: Array, transitions: Array, out: Array) -> float:
     """Write the probability of every tag at every token into ``out``, (n, K); return Σ log Z. See :func:`viterbi`."""
     K = scores.shape[1]
@@ -89,7 +95,7 @@ def marginals(scores: Array, starts: Array, first: Array, last: Array, transitio
             if t > begin:
                 _step_back(scores[t], moves, back)
             for j in range(K):
-                out[t, j] = spare[j] / sum_
+                out[t, j] = _share(spare[j], sum_)
     return total
 
 
@@ -132,7 +138,7 @@ def chain_gradient(
                 spare[j] = d_scores[t, j] * back[j]
                 sum_ += spare[j]
             for j in range(K):
-                spare[j] /= sum_
+                spare[j] = _share(spare[j], sum_)
             if t > begin:
                 _step_back(scores[t], moves, back)
                 _pairs(d_scores[t - 1], moves, spare, sums, d_transitions)
@@ -188,7 +194,7 @@ def _forward(
         for j in range(K):
             sum_ += out[t, j]
         for j in range(K):
-            out[t, j] /= sum_
+            out[t, j] = _share(out[t, j], sum_)
         log_z += top + np.log(sum_)
     sum_ = 0.0
     top = np.float64(last.max())
@@ -213,7 +219,7 @@ def _step_back(scores: Array, moves: Array, back: Array) -> None:
         back[i] = value
         sum_ += value
     for i in range(K):
-        back[i] /= sum_
+        back[i] = _share(back[i], sum_)
 
 
 @kernel

@@ -7,7 +7,7 @@ feature a template, so that a matrix of buckets, (n, templates), holds them all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -42,9 +42,25 @@ LEXICAL: Final[tuple[Template, ...]] = (
     (("lower", -1), ("lower", 0)),
     (("lower", 0), ("lower", 1)),
     (("lower", -1), ("lower", 1)),
+    (("lower", -2), ("lower", -1)),
+    (("lower", 1), ("lower", 2)),
+    (("suffix2", 0), ("lower", -1)),
+    (("suffix2", 0), ("lower", 1)),
     (("outline", -1), ("outline", 0), ("outline", 1)),
 )
 """The word, its affixes and shape, its neighbours and pairs with them."""
+
+
+ELSEWHERE: Final = ("before_previous", "before_next", "after_previous", "after_next")
+"""Columns of what is beside the same word where it occurs before and after in the document."""
+
+REPEATED: Final[tuple[Template, ...]] = _own(*ELSEWHERE)
+"""The words beside the same word elsewhere: "Mr. Jordan" says what "Jordan" is where nothing else does."""
+
+
+def cluster_columns(granularities: int) -> list[str]:
+    """Return the names of the columns of word clusters."""
+    return [f"cluster{number}" for number in range(granularities)]
 
 
 def cluster_templates(names: Sequence[str]) -> tuple[Template, ...]:
@@ -52,6 +68,16 @@ def cluster_templates(names: Sequence[str]) -> tuple[Template, ...]:
     singles = [template for name in names for template in _around(name, -2, -1, 0, 1, 2)]
     pairs = [((name, a), (name, a + 1)) for name in names for a in (-1, 0)]
     return (*singles, *pairs)
+
+
+def gazetteer_column(name: str) -> str:
+    """Return the name of the column of a list of names."""
+    return f"gazetteer {name}"
+
+
+def gazetteer_templates(names: Iterable[str]) -> tuple[Template, ...]:
+    """Return templates of gazetteers: one to each side."""
+    return tuple(template for name in names for template in _around(gazetteer_column(name), -1, 0, 1))
 
 
 def hashed(base: Base, starts: NDArray[np.int64], templates: Sequence[Template], columns: Sequence[str]) -> Buckets:

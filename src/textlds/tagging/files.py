@@ -22,7 +22,7 @@ from textlds.model.loading import ModelLike, open_model
 from textlds.model.textlds import TextLDS
 from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.folders import new_folder, read_config, read_json, write_config, write_json
-from textlds.tagging.features import BUCKETS
+from textlds.tagging.features import BUCKETS, MOST_TERMS
 from textlds.tagging.inputs import Design
 from textlds.tagging.labels import TASKS
 from textlds.tagging.network import Weights
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 KIND, ARRAYS, WORDS, BUNDLED = "tagger", "tagger.safetensors", "words.json", "model"
+_FARTHEST = 100  # places from a token to a word that its features are made of
 _OF_VECTORS = ("model.safetensors", "packed.safetensors", "vocabulary.json")  # files of a model that decide its vectors
 
 
@@ -66,12 +67,21 @@ class ModelSource:
             self._model = open_model(self.path)
         return self._model
 
+    def hold(self, model: TextLDS) -> None:
+        """Use a model that was read from the same folder already."""
+        self._model = model
+
 
 def model_checksum(path: Path) -> str:
     """Return what tells a model from all others: the SHA-256 of the sums of its tables and of its vocabulary."""
     files = read_config(path, kind="model", check="sizes")["files"]
     sums = {name: facts["sha256"] for name, facts in files.items() if name in _OF_VECTORS}
     return hashlib.sha256(json.dumps(sums, sort_keys=True).encode()).hexdigest()
+
+
+def _words_sum(model: TextLDS) -> str:
+    """Return what tells the vocabulary of a model from others."""
+    return hashlib.sha256("\n".join(model.vocabulary.words).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def write_tagger(tagger: Tagger, path: str | os.PathLike[str], *, bundle: bool | None, force: bool) -> None:
@@ -107,12 +117,12 @@ def fill_folder(tagger: Tagger, folder: Path, target: Path, *, bundle: bool) -> 
         assert tagger.source.path is not None
         near = os.path.relpath(tagger.source.path, os.path.abspath(target))
         model = {"path": near, "absolute": str(tagger.source.path), "checksum": tagger.source.checksum}
+    model["words"] = _words_sum(tagger.model)
     content = {
         "textlds_version": __version__,
         "task": tagger.task,
         "tags": list(tagger.names),
         "recipe": None if design.recipe is None else str(design.recipe),
-        "lexical": design.lexical,
         "memory": design.memory,
         "templates": design.templates,
         "temperature": tagger.temperature,
@@ -140,21 +150,25 @@ def _checked(folder: Path, config: dict[str, Any], model: ModelLike | None) -> d
     arrays = {name: np.array(array) for name, array in read_arrays(folder / ARRAYS).items()}
     words = read_json(folder / WORDS)
     clusters, buckets = arrays.pop("clusters"), arrays.pop("buckets")
+    templates = tuple(
+        tuple((_of(str, column), _of(int, place)) for column, place in template) for template in config["templates"]
+    )
+    if any(not 0 < len(template) <= MOST_TERMS for template in templates):
+        raise ValueError(f"features of no or of more than {MOST_TERMS} terms")
+    if any(abs(place) > _FARTHEST for template in templates for _, place in template):
+        raise ValueError(f"features of words more than {_FARTHEST} places away")
     design = Design(
         recipe=None if config["recipe"] is None else resolve_recipe(config["recipe"]),
-        lexical=_of(bool, config["lexical"]),
+        templates=templates,
         memory=_of(bool, config["memory"]),
         clusters=clusters,
         gazetteers={name: {tuple(tokens) for tokens in names} for name, names in words["gazetteers"].items()},
     )
-    templates = tuple(
-        tuple((str(column), int(place)) for column, place in template) for template in config["templates"]
-    )
     names = tuple(_of(str, name) for name in _of(list, config["tags"]))
-    if config["task"] not in TASKS or templates != design.templates:
-        raise KeyError("its features are those of another version")
-    _check_arrays(arrays, buckets, clusters, len(names), lexical=design.lexical)
-    table = np.zeros((BUCKETS if design.lexical else 0, len(arrays["bias"])), np.float32)
+    if config["task"] not in TASKS:
+        raise ValueError(f"the task {config['task']!r:.40}")
+    _check_arrays(arrays, buckets, clusters, len(names), lexical=bool(templates))
+    table = np.zeros((BUCKETS if templates else 0, len(arrays["bias"])), np.float32)
     table[buckets] = arrays["features"]
     arrays["features"] = table
     arrays["transitions"][arrays["transitions"] <= -1e30] = -np.inf
@@ -202,6 +216,11 @@ def _check_arrays(arrays: dict[str, Array], buckets: Array, clusters: Array, K: 
 def _source(folder: Path, facts: dict[str, Any], given: ModelLike | None) -> ModelSource:
     """Find the model of a tagger: the one that is given, or the one in its folder or at the path that it names."""
     if isinstance(given, TextLDS):
+        if facts.get("words") not in (None, _words_sum(given)):  # taggers made before do not say
+            raise FormatError(
+                f"the model that was given is not the one that the tagger {folder} was trained with: it has other "
+                f"words. Give that one, or train again."
+            )
         return ModelSource(None, None, given)
     paths = (
         [folder / facts["path"], *map(Path, filter(None, [facts["absolute"]]))]

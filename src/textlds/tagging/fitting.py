@@ -17,6 +17,14 @@ from textlds.model.textlds import TextLDS
 from textlds.progress import Progress, ProgressOption, resolve
 from textlds.tagging.clusters import rounds, word_clusters
 from textlds.tagging.entities import entities
+from textlds.tagging.features import (
+    LEXICAL,
+    REPEATED,
+    Template,
+    cluster_columns,
+    cluster_templates,
+    gazetteer_templates,
+)
 from textlds.tagging.files import ModelSource
 from textlds.tagging.gazetteers import gazetteer_set
 from textlds.tagging.inputs import Design, InputMaker, words_of
@@ -70,12 +78,21 @@ def fit_tagger(
     chosen_on, _ = prepared(chosen_on, task, "dev")
     tags = TagSet.of(learnt)
     unseen = tags.check(chosen_on, "dev")
-    if recipe == "auto":
+    chosen = recipe != "auto"
+    if not chosen:
         recipe = "context" if task == "entities" or _tokens(learnt) < FEW_TOKENS else "features"
     base = _Choice(recipe, settings or TaggerSettings())
-    names = {name: gazetteer_set(entries) for name, entries in gazetteers.items()}
+    if gazetteers and not base.settings.lexical:
+        raise ArgumentError(
+            "gazetteers are hashed features, and lexical=False leaves those out. Leave out one of them."
+        )
+    encoder = source.model.encoder
+    names = {
+        name: gazetteer_set(entries, lambda text: encoder.encode(text).tokens) for name, entries in gazetteers.items()
+    }
     attempts = _Attempts(source.model, learnt, chosen_on, tags, task, names, shown, seed, threads)
-    choices = [base.changed(**change) for change in (_GRID if search == "grid" else ({},))]
+    changes = [change for change in _GRID if not (chosen and "recipe" in change)] if search == "grid" else [{}]
+    choices = [base.changed(**change) for change in changes]
     tried: list[dict[str, Any]] = []
     best: tuple[Trained, Design, _Choice] | None = None
     for number, choice in enumerate(dict.fromkeys(choices)):
@@ -88,7 +105,7 @@ def fit_tagger(
     report = {
         "dev": trained.score,
         "measure": "accuracy" if task == "tags" else "f1",
-        "dev_is": "a tenth of the sentences" if dev is None else "given",
+        "dev_is": f"{len(chosen_on):,} sentences set aside" if dev is None else "given",
         "sentences": len(learnt), "tokens": _tokens(learnt), "dev_sentences": len(chosen_on), "repaired": repaired,
         "unseen_dev_tags": sorted(unseen),
         "rounds": trained.rounds, "best_round": trained.best_round, "seed": seed,
@@ -137,7 +154,7 @@ class _Attempts:
         self._gazetteers, self._progress, self._seed, self._threads = gazetteers, progress, seed, threads
         self._memory = task == "entities" and any(len(document) > 1 for document in documents_of(learnt))
         self._clusters: Any = None
-        self._inputs: dict[tuple[Any, bool], tuple[Inputs, Inputs]] = {}
+        self._inputs: dict[Any, tuple[Inputs, Inputs]] = {}  # by recipe and templates
         self._gold = tags.numbers(chosen_on)
 
     def train(self, choice: _Choice, keeper: Keeper | None) -> tuple[Trained, Design]:
@@ -165,10 +182,17 @@ class _Attempts:
     def _design(self, choice: _Choice) -> Design:
         recipe = None if choice.recipe is None else self._model.recipe(choice.recipe)
         clusters = np.empty((len(self._model.vocabulary), 0), np.int32)
-        if self._task == "entities" and choice.settings.lexical and recipe is not None:
-            clusters = self._word_clusters()
-        memory = self._memory and recipe is not None
-        return Design(recipe, choice.settings.lexical, memory, clusters, self._gazetteers)
+        templates: tuple[Template, ...] = ()
+        if choice.settings.lexical:
+            if self._task == "entities" and recipe is not None:
+                clusters = self._word_clusters()
+            templates = (
+                *LEXICAL,
+                *(REPEATED if self._memory else ()),
+                *cluster_templates(cluster_columns(clusters.shape[1])),
+                *gazetteer_templates(self._gazetteers),
+            )
+        return Design(recipe, templates, self._memory and recipe is not None, clusters, self._gazetteers)
 
     def _word_clusters(self) -> Any:
         if self._clusters is None:
@@ -178,7 +202,7 @@ class _Attempts:
         return self._clusters
 
     def _seen(self, choice: _Choice, design: Design) -> tuple[Inputs, Inputs]:
-        key = design.recipe, design.lexical
+        key = design.recipe, design.templates
         if key not in self._inputs:
             self._inputs.clear()  # vectors of a large corpus are large
             maker = InputMaker(self._model, design, threads=self._threads)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +28,32 @@ def read_gazetteer(path: str | os.PathLike[str]) -> tuple[str, list[list[str]]]:
     return Path(path).name.partition(".")[0], names
 
 
-def gazetteer_set(names: Iterable[Sequence[str]]) -> set[tuple[str, ...]]:
-    """Return names in a form that :func:`gazetteer_marks` looks up: in lower case."""
-    return {tuple(token.lower() for token in name) for name in names}
+def read_gazetteers(paths: Iterable[str | os.PathLike[str]]) -> dict[str, list[list[str]]]:
+    """Read several; one that is called as another before is numbered."""
+    found: dict[str, list[list[str]]] = {}
+    for path in paths:
+        name, names = read_gazetteer(path)
+        number = 1
+        while (own := name if number == 1 else f"{name} {number}") in found:
+            number += 1
+        found[own] = names
+    return found
+
+
+def gazetteer_set(
+    names: Iterable[Sequence[str]], split: Callable[[str], Sequence[str]] | None = None
+) -> set[tuple[str, ...]]:
+    """Return names in a form that :func:`gazetteer_marks` looks up: in lower case.
+
+    Args:
+        names: Lists of tokens.
+        split: A tokeniser; names are also looked up as it cuts them, such as ``AT & T``.
+    """
+    found = {tuple(token.lower() for token in name) for name in names}
+    if split is not None:
+        cut = (tuple(token.lower() for token in split(" ".join(name))) for name in list(found))
+        found |= {name for name in cut if 0 < len(name) <= LONGEST}
+    return found
 
 
 def gazetteer_marks(

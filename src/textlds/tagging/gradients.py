@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from textlds.compiled import kernel_fma
 from textlds.tagging.chains import chain_gradient
@@ -21,6 +22,7 @@ def gradients(
     scale: Floats,
     dropped: tuple[float, float, float],
     generator: np.random.Generator,
+    alone: NDArray[np.bool_] | None = None,
 ) -> tuple[float, dict[str, Floats], Floats, Buckets]:
     """Return the mean −log p of a batch per token and its gradients.
 
@@ -31,6 +33,7 @@ def gradients(
         scale: What the vectors are multiplied by, (d,).
         dropped: Shares of hidden units, of numbers of vectors and of features that are left out.
         generator: Chooses which.
+        alone: Tokens that are read without what is about the rest of their document, (n,); None for none.
 
     Returns:
         The loss, the gradients by name, that of z, (n, H), and the buckets that were not left out: the gradient of a
@@ -41,11 +44,16 @@ def gradients(
     x = np.empty((n, 0), np.float32)
     if inputs.parts:
         x = np.concatenate([part.table[part.rows] for part in inputs.parts], axis=1)
+        if alone is not None:
+            _forget(x, inputs, alone)
         x *= scale
         drop(x, dropped[1], generator)
         z += x @ w.vectors
     buckets = inputs.buckets
     if buckets.shape[1]:
+        if alone is not None:
+            for column in inputs.memories[1]:
+                buckets[alone, column] = -1  # a copy of the batch's own
         if dropped[2]:
             buckets = np.where(generator.random(buckets.shape, np.float32) < dropped[2], np.int32(-1), buckets)
         add_bags(w.features, buckets, z)
@@ -66,6 +74,13 @@ def gradients(
     if x.shape[1]:
         found["vectors"] = x.T @ dz
     return loss / n, found, dz, buckets
+
+
+def _forget(x: Floats, inputs: Inputs, alone: NDArray[np.bool_]) -> None:
+    """Put to zero what some tokens see of the rest of their document."""
+    ends = np.cumsum([0, *(part.table.shape[1] for part in inputs.parts)])
+    for number in inputs.memories[0]:
+        x[alone, ends[number] : ends[number + 1]] = 0
 
 
 def drop(array: Floats, share: float, generator: np.random.Generator) -> Floats:

@@ -12,9 +12,9 @@ from textlds.errors import ArgumentError, FormatError
 from textlds.inference.windows import visible
 from textlds.linalg.types import Array
 from textlds.model.textlds import TextLDS
-from textlds.tagging.features import LEXICAL, Template, cluster_templates, hashed
+from textlds.tagging.features import ELSEWHERE, LEXICAL, Template, cluster_columns, gazetteer_column, hashed
 from textlds.tagging.gazetteers import gazetteer_marks
-from textlds.tagging.memory import occurrence_means
+from textlds.tagging.memory import neighbours_elsewhere, occurrence_means
 from textlds.tagging.network import Floats, Inputs, Ints, Part
 from textlds.tagging.spelling import COLUMNS, Base, token_bases
 from textlds.tagging.texts import Batch, SentenceReader
@@ -30,42 +30,41 @@ class Design:
 
     Attributes:
         recipe: Of the vectors; None for none.
-        lexical: Whether it sees hashed features.
-        memory: Whether it sees what the same word was elsewhere in the document, and what the document is about.
+        templates: Of the hashed features; empty for none.
+        memory: Whether it sees the vectors of the same word elsewhere in the document, and what the document is about.
         clusters: The cluster of every word of the vocabulary at some granularities, (V, granularities); or (V, 0).
         gazetteers: Names, in lower case, by the name of their list.
     """
 
     recipe: Recipe | None
-    lexical: bool = True
+    templates: tuple[Template, ...] = LEXICAL
     memory: bool = False
     clusters: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0), np.int32))
     gazetteers: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.recipe is None and not self.lexical:
+        if self.recipe is None and not self.templates:
             raise ArgumentError("a tagger needs a recipe, hashed features, or both; it was given neither.")
+        unknown = {column for template in self.templates for column, _ in template} - set(self.columns)
+        if unknown:
+            raise FormatError(f"a feature uses {min(unknown)!r}, which is not one of {', '.join(self.columns)}.")
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of what features are made of."""
-        return (*COLUMNS, *self._cluster_names, *self._gazetteer_names)
+        gazetteers = [gazetteer_column(name) for name in self.gazetteers]
+        elsewhere = ELSEWHERE if self.elsewhere else ()
+        return (*COLUMNS, *elsewhere, *cluster_columns(self.clusters.shape[1]), *gazetteers)
 
     @property
-    def templates(self) -> tuple[Template, ...]:
-        """The features of a token."""
-        if not self.lexical:
-            return ()
-        marks: list[Template] = [((name, place),) for name in self._gazetteer_names for place in (-1, 0, 1)]
-        return (*LEXICAL, *cluster_templates(self._cluster_names), *marks)
+    def repeated(self) -> tuple[int, ...]:
+        """The features that are made of what is beside the same word elsewhere in the document."""
+        return tuple(number for number, template in enumerate(self.templates) if template[0][0] in ELSEWHERE)
 
     @property
-    def _cluster_names(self) -> list[str]:
-        return [f"cluster{number}" for number in range(self.clusters.shape[1])]
-
-    @property
-    def _gazetteer_names(self) -> list[str]:
-        return [f"gazetteer {name}" for name in self.gazetteers]
+    def elsewhere(self) -> bool:
+        """Whether there are such features."""
+        return bool(self.repeated)
 
 
 class InputMaker:
@@ -94,13 +93,17 @@ class InputMaker:
         buffer, spans = batch.bytes()
         base = token_bases(buffer, spans)
         parts = self._parts(batch, base) if design.recipe is not None else []
-        return Inputs(parts, self._buckets(batch, base), batch.starts)
+        memories = range(len(parts) - _MEMORIES, len(parts)) if design.memory else ()
+        return Inputs(parts, self._buckets(batch, base), batch.starts, (tuple(memories), design.repeated))
 
     def _buckets(self, batch: Batch, base: Base) -> NDArray[np.int32]:
         design = self.design
-        if not design.lexical:
+        if not design.templates:
             return np.empty((len(base), 0), np.int32)
-        extra = []
+        lower = base[:, COLUMNS.index("lower")]
+        extra = [
+            neighbours_elsewhere(lower, batch.offsets) if design.elsewhere else np.zeros((len(base), 4), np.uint64)
+        ]
         if design.clusters.shape[1]:
             extra.append((design.clusters[batch.rows] + 1).astype(np.uint64))
         if design.gazetteers:
@@ -108,7 +111,12 @@ class InputMaker:
             marks = [gazetteer_marks(tokens, batch.starts, names) for names in design.gazetteers.values()]
             extra.append(np.stack(marks, axis=1))
         full = np.concatenate([base, *extra], axis=1) if extra else base
-        return hashed(full, batch.starts, design.templates, design.columns)
+        buckets = hashed(full, batch.starts, design.templates, design.columns)
+        if design.elsewhere:  # a word that occurs once has no such feature
+            nowhere = extra[0] == 0
+            for column in design.repeated:
+                buckets[nowhere[:, ELSEWHERE.index(design.templates[column][0][0])], column] = -1
+        return buckets
 
     def _parts(self, batch: Batch, base: Base) -> list[Part]:
         recipe = cast(Recipe, self.design.recipe)

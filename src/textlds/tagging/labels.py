@@ -18,6 +18,7 @@ from textlds.tagging.entities import check_entity_tags, convert_tags
 
 Task = Literal["tags", "entities"]
 TASKS: tuple[Task, ...] = ("tags", "entities")
+_FEWEST_DOCUMENTS = 10  # of which some are set aside whole
 Labelled = str | os.PathLike[str] | Iterable[Any]
 
 
@@ -34,11 +35,22 @@ def labelled_sentences(source: Labelled, name: str = "sentences") -> list[Tagged
                 raise ArgumentError(
                     f"{name}: number {number} is {sentence!r:.80}; give pairs of tokens and tags, or a file's path."
                 ) from error
+            if isinstance(tokens, str) or isinstance(tags, str):
+                raise ArgumentError(
+                    f"{name}: number {number} has a string where a list of tokens, or of tags, is needed: "
+                    f"{sentence!r:.80}. Split it."
+                )
             sentence = Tagged(tuple(tokens), tuple(tags))
         if len(sentence.tokens) != len(sentence.tags):
             raise ArgumentError(
                 f"{name}: number {number} has {len(sentence.tokens)} tokens and {len(sentence.tags)} tags; give one "
                 f"tag for each token."
+            )
+        wrong = [one for one in (*sentence.tokens, *sentence.tags) if not isinstance(one, str)]
+        if wrong:
+            raise ArgumentError(
+                f"{name}: number {number} has {wrong[0]!r:.40}, of type {type(wrong[0]).__name__}; tokens and tags are "
+                f"strings."
             )
         if sentence.tokens:
             found.append(sentence)
@@ -136,8 +148,13 @@ def documents_of(sentences: Sequence[Tagged]) -> list[list[tuple[str, ...]]]:
 
 
 def set_aside(sentences: Sequence[Tagged], seed: int) -> tuple[list[Tagged], list[Tagged]]:
-    """Return nine tenths of the documents to learn from and a tenth to choose on; all for both if there is one only."""
-    documents = [list(group) for group in _by_document(sentences)]
+    """Return nine tenths to learn from and a tenth to choose on; a single sentence is both.
+
+    Documents stay whole where there are ten or more of them.
+    """
+    documents = [list(group) for group in by_document(sentences)]
+    if len(documents) < _FEWEST_DOCUMENTS:
+        documents = [[sentence] for sentence in sentences]
     if len(documents) < 2:
         return list(sentences), list(sentences)
     order = np.random.default_rng([seed, 1]).permutation(len(documents))
@@ -146,7 +163,8 @@ def set_aside(sentences: Sequence[Tagged], seed: int) -> tuple[list[Tagged], lis
     return kept, [s for number, group in enumerate(documents) if number in held for s in group]
 
 
-def _by_document(sentences: Sequence[Tagged]) -> list[list[Tagged]]:
+def by_document(sentences: Sequence[Tagged]) -> list[list[Tagged]]:
+    """Return sentences by document; a sentence without one is by itself."""
     lengths = [len(document) for document in documents_of(sentences)]
     ends = np.cumsum([0, *lengths]).tolist()
     return [cast(list[Tagged], list(sentences[a:b])) for a, b in pairwise(ends)]

@@ -6,6 +6,8 @@ A name that is clear in one sentence ("Mr. Jordan said") helps where it is not (
 
 and the same from the end of the document. The memory holds SLOTS words; a word that falls on the place of another
 takes it.
+
+Without vectors, the words beside the same word at the occurrence before and at the one after say something of that too.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from textlds.compiled import kernel_fma
+from textlds.compiled import kernel, kernel_fma
 from textlds.tagging.spelling import Base
 
 Array = Any  # arrays inside kernels: numba infers dtype and layout
@@ -64,3 +66,34 @@ def remember(
                 used[slot], owners[slot] = d, key
                 for c in range(h):
                     mean[c] = vectors[i, c]
+
+
+def neighbours_elsewhere(keys: Base, documents: NDArray[np.int64]) -> Base:
+    """Return the words beside the same word where it occurs before and after, (n, 4); 0 where there is none.
+
+    Args:
+        keys: Words, as numbers, (n,).
+        documents: Where documents begin, in tokens, with n at the end.
+    """
+    out = np.zeros((len(keys), 4), np.uint64)
+    keys = np.ascontiguousarray(keys)
+    for backwards in (False, True):
+        look_beside(keys, documents, backwards, SLOTS, out)
+    return out
+
+
+@kernel
+def look_beside(keys: Array, documents: Array, backwards: bool, slots: int, out: Array) -> None:
+    """Write the columns of :func:`neighbours_elsewhere` of the occurrence before, or if ``backwards`` of that after."""
+    column = 2 if backwards else 0
+    places = np.full(slots, -1, np.int64)  # where the word of a slot occurred last
+    for d in range(len(documents) - 1):
+        first, last = documents[d], documents[d + 1]
+        for k in range(last - first):
+            i = last - 1 - k if backwards else first + k
+            slot = np.int64((keys[i] * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & (slots - 1)
+            j = places[slot]
+            if first <= j < last and keys[j] == keys[i]:
+                out[i, column] = keys[j - 1] if j > first else np.uint64(1)
+                out[i, column + 1] = keys[j + 1] if j + 1 < last else np.uint64(2)
+            places[slot] = i

@@ -42,11 +42,13 @@ class Inputs:
         parts: Of the vectors; may be none.
         buckets: Of the hashed features, (n, features); (n, 0) for none.
         starts: Where sentences begin, with n at the end.
+        memories: Which parts, and which columns of the buckets, are about the rest of the document.
     """
 
     parts: Sequence[Part]
     buckets: Buckets
     starts: Ints
+    memories: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
     def __len__(self) -> int:
         return len(self.buckets)

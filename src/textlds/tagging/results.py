@@ -36,10 +36,16 @@ class EntitySpan(NamedTuple):
 
 
 class Places:
-    """Where the tokens of a text are in it, found when they are first asked for."""
+    """Where the tokens of a text are in it, found when they are first asked for.
 
-    def __init__(self, text: str | None, tokens: Sequence[str]) -> None:
-        self._text, self._tokens = text, tokens
+    Args:
+        text: The text; None for tokens with spaces between them.
+        tokens: Its tokens, or those of one sentence of it.
+        first: The number of the first of them.
+    """
+
+    def __init__(self, text: str | None, tokens: Sequence[str], first: int = 0) -> None:
+        self._text, self._tokens, self.first = text, tokens, first
 
     @cached_property
     def text(self) -> str:
@@ -87,8 +93,9 @@ class TaggedSentence:
 
     @property
     def spans(self) -> list[tuple[int, int]]:
-        """Where each token begins and ends in the text, in characters."""
-        return self._places.spans[self.first : self.first + len(self)]
+        """Where each token begins and ends in the text, in characters; in the sentence, if it was given as tokens."""
+        begin = self.first - self._places.first
+        return self._places.spans[begin : begin + len(self)]
 
     @property
     def string(self) -> str:
@@ -109,7 +116,7 @@ class TaggedSentence:
             "confidences": [round(value, 4) for value in self.confidences],
         }  # fmt: skip
         if self.entities:
-            found["entities"] = [entity._asdict() for entity in self.entities]
+            found["entities"] = [{**e._asdict(), "confidence": round(e.confidence, 4)} for e in self.entities]
         return found
 
     def _entity(self, entity: Entity) -> EntitySpan:

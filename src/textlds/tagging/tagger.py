@@ -186,10 +186,13 @@ class Tagger:
         sentence = 0
         for number, (given, last) in enumerate(zip(batch.tokens, batch.documents[1:].tolist(), strict=True)):
             tokens = list(given)
-            places = Places(batch.texts[number], tokens)
+            text = batch.texts[number]
+            places = Places(text, tokens)
             for sentence in range(sentence, last):  # noqa: B020  # continues where the previous text ended
                 a, b = starts[sentence], starts[sentence + 1]
                 first = a - offsets[number]
+                if text is None:  # a sentence that was given as tokens is a string of its own
+                    places = Places(None, tokens[first : first + b - a], first)
                 own, of_tags = confidences[a:b], tags[a:b]
                 if self.task == "entities":
                     of_tags = _kept(of_tags, own, least)

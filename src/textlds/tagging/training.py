@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from textlds.errors import FormatError
+from textlds.errors import FormatError, NotFiniteError
 from textlds.linalg.threads import one_blas_thread
 from textlds.progress import Task
 from textlds.storage.arrays import read_arrays, write_arrays
@@ -32,6 +32,7 @@ Content = TypeVar("Content")
 _NAMES = tuple(field.name for field in dataclasses.fields(Weights))
 _FEWEST_STEPS = 150  # of a round: little data is read several times
 _SAVED_EVERY = 30.0  # seconds
+_ALONE = 0.2  # share of sentences that are read as if they had no document: people tag single sentences too
 
 
 class Keeper(Protocol):
@@ -140,6 +141,11 @@ class _Run:
         for _ in range(self._round_steps):
             rate = settings.learning_rate * max(0.02, 1 - self.steps / total)
             loss += self._step(rate)
+        if not np.isfinite(loss):
+            raise NotFiniteError(
+                f"training diverged in round {self.round + 1}: the loss is not finite. Lower learning_rate, now "
+                f"{settings.learning_rate:g}; the default is {TaggerSettings().learning_rate:g}."
+            )
         self.round += 1
         return loss / self._round_steps
 
@@ -210,10 +216,14 @@ class _Run:
         starts = np.concatenate([[0], np.cumsum(lengths)])
         tokens = np.arange(starts[-1]) - np.repeat(starts[:-1] - self._problem.inputs.starts[some], lengths)
         whole = self._problem.inputs
-        inputs = Inputs([Part(p.table, p.rows[tokens]) for p in whole.parts], whole.buckets[tokens], starts)
+        parts = [Part(p.table, p.rows[tokens]) for p in whole.parts]
+        inputs = Inputs(parts, whole.buckets[tokens], starts, whole.memories)
+        alone = None
+        if any(whole.memories):
+            alone = np.repeat(self._generator.random(len(some)) < _ALONE, lengths)
         dropped = (self._settings.dropout, self._settings.input_dropout, self._settings.feature_dropout)
         loss, found, hidden, buckets = gradients(
-            self.weights, inputs, self._problem.gold[tokens], self._scale, dropped, self._generator
+            self.weights, inputs, self._problem.gold[tokens], self._scale, dropped, self._generator, alone
         )
         self.steps += 1
         step = np.float32(rate / (1 - 0.9**self.steps))

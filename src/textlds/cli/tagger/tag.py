@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,6 +16,7 @@ from textlds.cli import options as opt
 from textlds.cli.output import print_json, say
 from textlds.cli.tagger import options as own
 from textlds.cli.texts import open_texts, read_texts
+from textlds.errors import ArgumentError
 
 
 def tag_files(
@@ -25,6 +28,7 @@ def tag_files(
     input: str,
     model: Path | None = None,
     min_confidence: float = 0.0,
+    encoding_errors: str = "strict",
     threads: int | None = None,
     force: bool = False,
     quiet: bool = False,
@@ -39,6 +43,7 @@ def tag_files(
         input: ``"text"``, ``"tokens"``, ``"conllu"``, or ``"auto"``: what the name of a file says.
         model: Where the tagger's model is, if it was moved.
         min_confidence: See :meth:`Tagger.tag`.
+        encoding_errors: What to do about bytes that are not UTF-8.
         threads: How many.
         force: Overwrite the output.
         quiet: Show no progress.
@@ -57,13 +62,20 @@ def tag_files(
     kind = to if output is None else format_of(output)
     opened = Tagger.load(tagger, model=model)
 
+    number = itertools.count()
+    given: dict[int, Iterator[list[str]]] = {}  # text -> the lines of its sentences, until they are written
+
     def texts() -> Any:
         for name in files or ["-"]:
             if input in ("conllu", "tokens") or (input == "auto" and ".conllu" in Path(name).name):
-                yield from read_documents(name, tokens=input == "tokens")
+                for document in read_documents(name, tokens=input == "tokens"):
+                    given[next(number)] = iter([sentence.lines for sentence in document])
+                    yield [sentence.tokens for sentence in document]
             else:
-                sources = open_texts([name], text_column="text", encoding_errors="strict", quiet=quiet)
-                yield from (text.content for text in read_texts(sources))
+                sources = open_texts([name], text_column="text", encoding_errors=encoding_errors, quiet=quiet)
+                for text in read_texts(sources):
+                    next(number)
+                    yield text.content
 
     sentences = tokens = 0
     began = time.perf_counter()
@@ -72,7 +84,9 @@ def tag_files(
         task = stack.enter_context(resolve(not quiet).task("Tag", None, "sentences"))
         with sentence_writer(file, kind, opened.task, opened.report.get("column")) as write:
             for sentence in opened.tag(texts(), min_confidence=min_confidence, threads=threads):
-                write(sentence)
+                if sentence.first == 0:
+                    given.pop(sentence.text - 1, None)
+                write(sentence, next(given[sentence.text]) if sentence.text in given else ())
                 sentences, tokens = sentences + 1, tokens + len(sentence)
                 if sentences % 1000 == 0:
                     task.advance(1000, f"{tokens / (time.perf_counter() - began):,.0f} tokens/s")
@@ -84,7 +98,6 @@ def tag_on_scheduler(
     scheduler: str, tagger: Path, files: list[str], output: Path | None, *, min_confidence: float, quiet: bool
 ) -> dict[str, int]:
     """Tag files on a Dask cluster into a folder of Parquet files; returns how many parts and texts there are."""
-    from textlds.errors import ArgumentError
     from textlds.integrations.cluster import connect
     from textlds.integrations.dask_embedding import embed_on_cluster
     from textlds.integrations.tags import BatchTagger
@@ -124,6 +137,7 @@ def command(
     min_confidence: Annotated[
         float, typer.Option(min=0, max=1, metavar="NUMBER", help="Leave out tags and entities with a lower confidence.")
     ] = 0.0,
+    encoding_errors: opt.EncodingErrors = "strict",
     model: own.Model = None,
     threads: opt.Threads = None,
     force: opt.Force = False,
@@ -138,9 +152,16 @@ def command(
 ) -> None:
     """Tag every token of a text, or find its entities.
 
-    Entities are written in IOB2: in CoNLL-U as NER=B-PER in the column MISC, in JSON with their characters too.
+    Entities are written in IOB2: in CoNLL-U as NER=B-PER in the column MISC, in JSON and Parquet with their characters
+    too. CoNLL-U that is read and written as CoNLL-U keeps its comments and its other columns.
     """
     if scheduler is not None:
+        given = {"--input": input != "auto", "--model": model is not None, "--force": force, "--threads": threads}
+        if unused := [name for name, value in given.items() if value]:
+            raise ArgumentError(
+                f"{' and '.join(unused)} cannot be used with --scheduler: workers read raw text or Parquet, with the "
+                f"tagger's own model and one thread each, and keep the parts that are there. Leave it out."
+            )
         parts = tag_on_scheduler(scheduler, tagger, files or [], output, min_confidence=min_confidence, quiet=quiet)
         if as_json:
             print_json({"output": str(output), **parts})
@@ -148,7 +169,7 @@ def command(
         return
     done = tag_files(
         tagger, files or [], output, to=to, input=input, model=model, min_confidence=min_confidence,
-        threads=threads, force=force, quiet=quiet or output is None,
+        encoding_errors=encoding_errors, threads=threads, force=force, quiet=quiet or output is None,
     )  # fmt: skip
     if output is not None:
         if as_json:

@@ -52,10 +52,10 @@ def train_files(
     from textlds.model.installed import find_model
     from textlds.storage.work import Work
     from textlds.tagging.files import fill_folder, model_checksum
-    from textlds.tagging.gazetteers import read_gazetteer
+    from textlds.tagging.gazetteers import read_gazetteers
     from textlds.tagging.tagger import Tagger
 
-    names = dict(map(read_gazetteer, gazetteer))
+    names = read_gazetteers(gazetteer)
     settings = {name: str(value) for name, value in options.items()}
     inputs = {"train": sentences, "dev": dev, "gazetteer": names}
     job = {
@@ -140,7 +140,7 @@ def command(
         say(f"{report['repaired']:,} entity tags continued nothing and were read as beginnings.", quiet=quiet)
     if report["unseen_dev_tags"]:
         say(f"Tags of the development set that training lacks: {', '.join(report['unseen_dev_tags'])}.", quiet=quiet)
-    where = "on a tenth of the sentences, which was set aside" if dev is None else "on the development set"
+    where = f"on {report['dev_is']}" if dev is None else "on the development set"
     measure = "F1" if entities else "of the tags right"
     say(f"Wrote {output}: {report['dev']:.2f} % {measure} {where}.", quiet=quiet)
 

@@ -76,7 +76,7 @@ def read_tagged(
     for number, line in enumerate([*lines, ""], start=1):
         where = f"{name}, line {number}"
         if line and not line.isspace():
-            if line.startswith(_DOCUMENTS[kind]):
+            if is_document_mark(line, kind):
                 document = (document or 0) + bool(sentences)
                 continue
             row = pick(line, where)
@@ -178,7 +178,7 @@ def _picker(format: Format, column: Column | None) -> Picker:
         if key := _key(column):
             return lambda line, where: _misc_row(line, key, where)
         index = _index(column if column is not None else "upos", CONLLU_COLUMNS)
-        return lambda line, where: _conllu_row(line, index, where)
+        return lambda line, where: conllu_row(line, index, where)
     index = _index(column if column is not None else "last", ())
     separator = "\t" if format == "tsv" else None
     return lambda line, where: _plain_row(line, index, separator, where)
@@ -197,14 +197,20 @@ def _index(column: Column, names: Sequence[str]) -> int:
     raise ArgumentError(f"column={column!r} is not one of {known}, nor a number from 1.")
 
 
-def _conllu_row(line: str, index: int, where: str) -> tuple[str, str] | None:
+def is_document_mark(line: str, format: Format) -> bool:
+    """Tell whether a line begins a document."""
+    return line.startswith(_DOCUMENTS[format])
+
+
+def conllu_row(line: str, index: int, where: str) -> tuple[str, str] | None:
+    """Return the word of a line of CoNLL-U and the field with a number; None for a line without a word of its own."""
     if line.startswith("#"):
         return None
     fields = line.split("\t")
     if len(fields) != len(CONLLU_COLUMNS):
         raise CorpusError(
             f"{where}: expected the {len(CONLLU_COLUMNS)} tab-separated columns of CoNLL-U, found {len(fields)}: "
-            f"{line!r:.100}. Another format is chosen with format='conll' or 'tsv'."
+            f"{line!r:.100}. If the file has another format, say which."
         )
     if not fields[0].isdigit():  # 3-4: a range whose words follow; 8.1: a word that was left out
         if fields[0].replace("-", "", 1).isdigit() or fields[0].replace(".", "", 1).isdigit():
@@ -214,7 +220,7 @@ def _conllu_row(line: str, index: int, where: str) -> tuple[str, str] | None:
 
 
 def _misc_row(line: str, key: str, where: str) -> tuple[str, str] | None:
-    row = _conllu_row(line, CONLLU_COLUMNS.index("misc"), where)
+    row = conllu_row(line, CONLLU_COLUMNS.index("misc"), where)
     if row is None:
         return None
     values = dict(pair.partition("=")[::2] for pair in row[1].split("|"))
@@ -230,7 +236,8 @@ def _plain_row(line: str, index: int, separator: str | None, where: str) -> tupl
 
 def _field(fields: Sequence[str], index: int, where: str) -> str:
     if index >= len(fields) or not fields[index]:
-        raise CorpusError(f"{where}: expected a tag in column {index + 1} of {len(fields)}; there is none.")
+        listed = ", ".join(f"{number} ({field!r:.20})" for number, field in enumerate(fields, start=1))
+        raise CorpusError(f"{where}: there is no tag in column {index + 1}; the columns are {listed}.")
     return fields[index]
 
 
