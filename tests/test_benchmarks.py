@@ -233,6 +233,15 @@ def test_scale(run, text, tmp_path):
     assert "0M, repeated |" in (tmp_path / "scale.md").read_text(encoding="utf-8")
 
 
+def test_frameworks(run, text, tmp_path):
+    textlds.train(text, vocab_size=60, state_size=4, iterations=1, threads=1).save(tmp_path / "model")
+    options = ("--tokens", 3000, "--processes", 1, "--only", "Dask", "Hugging Face datasets")
+    rows = run("frameworks", tmp_path / "model", text, *options)["rows"]
+    assert set(rows) == {"the library, one process", "Dask", "Hugging Face datasets"}
+    assert all(row["difference"] == 0 and row["tokens per second"] > 0 for row in rows.values())
+    assert "| Dask |" in (tmp_path / "frameworks.md").read_text(encoding="utf-8")
+
+
 def catalogue(path, messages):
     """Write a gettext catalogue: a table of offsets of originals, one of translations, and the texts."""
     pairs = [("", "Content-Type: text/plain; charset=UTF-8\n"), *sorted((f"id{i}", m) for i, m in enumerate(messages))]

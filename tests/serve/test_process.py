@@ -57,6 +57,15 @@ def test_an_index_of_another_model(index_folder: Path, sentences: list[str], tmp
     assert b"another model" in done.stderr
 
 
+def test_a_tagger_of_another_model(tagger_folder: Path, sentences: list[str], tmp_path: Path) -> None:
+    """Its vectors are as long, and mean something else."""
+    other = textlds.fit(textlds.count(texts=sentences[:400], vocab_size=300), state_size=12, iterations=2, threads=1)
+    other.save(tmp_path / "other")
+    done = process(["serve", tmp_path / "other", "--tagger", tagger_folder, "--port", 0])
+    assert done.returncode == 1
+    assert b"is not the model that the tagger" in done.stderr
+
+
 def test_an_empty_token_is_no_token(model_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("\n")
     done = process(["serve", model_folder, "--token-file", tmp_path / "token", "--port", 0])

@@ -163,7 +163,9 @@ class App:
 
     async def _texts(self, body: Body, name: str) -> list[Any]:
         """Return the texts of a request, which are not too many tokens."""
-        texts = body.texts(name, self.limits)
+        return await self._checked(body.texts(name, self.limits))
+
+    async def _checked(self, texts: list[Any]) -> list[Any]:
         if sum(map(len, texts)) > self.limits.tokens:
             await run_in_threadpool(self.service.check, texts, self.limits.tokens)
         return texts
@@ -216,7 +218,7 @@ class App:
             raise invalid("the field 'inputs' must be an object with 'source_sentence' and 'sentences'.")
         inner = Body(b"{}")
         inner.fields = inputs
-        texts = [inner.text("source_sentence"), *await self._texts(inner, "sentences")]
+        texts = await self._checked([inner.text("source_sentence"), *inner.texts("sentences", self.limits)])
         vectors, _ = await self._pooled(texts, dimensions=None, normalize=True)
         return answer(vectors[1:] @ vectors[0])
 
@@ -280,7 +282,7 @@ class App:
 
     async def _map(self, request: Request) -> Response:
         async with self._drawing:  # beside the engine: the first map takes a while
-            return Response(await run_in_threadpool(lambda: json_bytes(self.service.map())), media_type=JSON)
+            return Response(await run_in_threadpool(lambda: json_bytes(self.service.map)), media_type=JSON)
 
     async def _health(self, request: Request) -> Response:
         return answer({"status": "ok"})

@@ -20,6 +20,7 @@ from textlds.inference.engine import Engine
 from textlds.linalg.types import Array
 from textlds.model.directions import Directions, transition_directions
 from textlds.model.exploring import common_rows
+from textlds.model.installed import find_model
 from textlds.model.packed import PackedModel
 from textlds.model.textlds import TextLDS
 from textlds.search.index import OccurrenceIndex
@@ -75,8 +76,10 @@ class Service:
                 f"the index {index} was made with another model than {model}, and their vectors do not compare. "
                 f"Serve the model in {Path(index or '') / 'model'}, or build the index again."
             )
-        own = None if tagger is None else Tagger.load(tagger, model=opened)
-        service = cls(opened, Path(model).resolve().name, found, own, threads, Path(model), samples)
+        own = None if tagger is None else Tagger.load(tagger, model=model)  # which refuses another model
+        if own is not None:
+            own.source.hold(opened)
+        service = cls(opened, Path(model).resolve().name, found, own, threads, find_model(model), samples)
         service.vectors(["Ready ."])
         if own is not None:
             service.tag(["Ready ."])
@@ -178,7 +181,13 @@ class Service:
         for sentence in self.tagger.tag(texts, threads=self.threads):
             text = found[sentence.text]
             text["entities"] += [
-                {"text": e.text, "kind": e.kind, "start": e.start_char, "stop": e.end_char, "confidence": e.confidence}
+                {
+                    "text": e.text,
+                    "kind": e.kind,
+                    "start": e.start_char,
+                    "stop": e.end_char,
+                    "confidence": round(e.confidence, 4),
+                }
                 for e in sentence.entities
             ]
             text["tokens"] += sentence.tokens
@@ -261,10 +270,11 @@ class Service:
         """How the model was learnt."""
         return learning(self.model)
 
+    @cached_property
     def map(self) -> dict[str, Any]:
-        """Return the map of words; the first time, it takes a while."""
+        """The map of words; the first time, it takes a while."""
         words = self.reader.table[: min(MOST, self.model.vocabulary.n_types)]
-        made = word_map(words) if self.folder is None or not self.folder.is_dir() else kept_map(self.folder, words)
+        made = word_map(words) if self.folder is None else kept_map(self.folder, words)
         return {
             "words": self.model.vocabulary.words[: len(words)],
             "at": np.round(made.at.astype(np.float64), 4).reshape(-1).tolist(),

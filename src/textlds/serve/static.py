@@ -30,7 +30,7 @@ def write_page(
     """
     packed = pack_model(service.model, service.reader, vocab_size=vocab_size)
     n = packed.facts["n_types"]
-    drawn = service.map()
+    drawn = service.map
     shown = min(n, len(drawn["words"]))
     arrays = packed.arrays | {
         "map.at": np.array(drawn["at"], np.float32).reshape(-1, 2)[:shown],
