@@ -367,5 +367,6 @@ def test_damaged_counts_of_unfinished_work_are_made_again(files, tmp_path, monke
 
 
 def test_too_few_lags_for_the_default_fit(texts):
+    settings = FitSettings(observations="words")
     with pytest.raises(ArgumentError, match="Count with max_lag=7"):
-        textlds.train(texts=texts, counting=CountSettings(max_lag=4), **TRAIN)
+        textlds.train(texts=texts, counting=CountSettings(max_lag=4), **{**TRAIN, "settings": settings})

@@ -58,7 +58,7 @@ _HOME = {
     "Vocabulary": "textlds.corpus.vocabulary",
     "count": "textlds.api",
     "fit": "textlds.api",
-    "load": "textlds.api",
+    "load": "textlds.model.loading",
     "select": "textlds.api",
     "train": "textlds.api",
 }

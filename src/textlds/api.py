@@ -17,6 +17,7 @@ from textlds.learn.moments import Pseudocount
 from textlds.learn.run import Callback, fit_counts
 from textlds.learn.select import Selection, select_settings
 from textlds.learn.settings import FitSettings, Observations
+from textlds.model.loading import load as load
 from textlds.model.textlds import TextLDS
 from textlds.model.training import fit_to_folder, model_of, train_to_folder
 from textlds.progress import ProgressOption
@@ -193,17 +194,6 @@ def select(
         counts, grid, model_of,
         held_out=held_out, score=score, settings=settings, threads=threads, progress=progress,
     )  # fmt: skip
-
-
-def load(path: PathLike, *, tokenizer: Callable[[str], Sequence[str]] | None = None) -> TextLDS:
-    """Read a model from a folder, or an installed one by its name.
-
-    Args:
-        path: A folder that ``model.save`` or ``textlds fit`` wrote, or the name of an installed model, such as
-            ``"en"`` (``textlds models`` lists them).
-        tokenizer: The callable the corpus was tokenised with, if it was not a built-in one.
-    """
-    return TextLDS.load(path, tokenizer=tokenizer)
 
 
 def _check_output(output: PathLike | None, *, resume: bool) -> None:

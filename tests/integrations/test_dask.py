@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from counts.texts import count_corpus, count_to_folder, flat, make_text
 from textlds.corpus.settings import CountSettings, TextSettings
-from textlds.counts import LagCounts
+from textlds.counts.lagcounts import LagCounts
 from textlds.counts.shards import row_bounds
 from textlds.errors import ArgumentError, ClusterError, CorpusError, CorpusNotFoundError, OutputExistsError
 from textlds.integrations import dask_repeats

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import textlds
 from counts.texts import count_corpus, make_text
 from textlds.corpus.settings import CountSettings
-from textlds.counts import LagCounts
+from textlds.counts.lagcounts import LagCounts
 from textlds.errors import CountsError, FormatError, OutputExistsError
 from textlds.integrations.dask import count_on_cluster_to_folder
 from textlds.integrations.dask_fit import counts_on_cluster

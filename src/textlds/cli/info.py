@@ -196,7 +196,8 @@ def sentences(facts: dict[str, Any]) -> list[tuple[str, str]]:
         rough = "no probabilities" if packed else "rough probabilities"
         shown["language"] = facts["language"] or f"not calibrated, {rough}: see textlds calibrate"
         # its words are counted above, without the classes of unknown ones
-        shown["fit"] = {name: value for name, value in facts["fit"].items() if name != "vocabulary"}
+        shown["fit"] = {name: value for name, value in facts["fit"].items() if name not in ("vocabulary", "repeats")}
+        shown["repeats"] = facts["fit"].get("repeats")
     return lines + [(name, _shown(key, shown[key])) for key, name in names.items() if shown.get(key) is not None]
 
 
@@ -213,6 +214,10 @@ def _shown(key: str, value: Any) -> str:
     if key == "language" and isinstance(value, dict):
         perplexity, tokens = value["held_out_perplexity"], value["held_out_tokens"]
         return f"calibrated, {value['link']} link: perplexity {perplexity:.1f} on {tokens:,} held-out tokens"
+    if key == "repeats":
+        from textlds.counts.record import said_of_repeats
+
+        return said_of_repeats(value)
     if key == "bytes":
         return human_size(value)
     if key == "seconds":

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from textlds._version import __version__
 from textlds.corpus.encoding import Encoder, Text
-from textlds.counts.lagcounts import LagCounts
 from textlds.errors import ArgumentError, CorpusError, check_choice
 from textlds.inference.engine import Engine
 from textlds.inference.windows import check_texts
@@ -25,6 +24,9 @@ from textlds.language.readout import Readout, fit_readout
 from textlds.linalg.threads import one_blas_thread
 from textlds.linalg.types import Matrix, Vector
 from textlds.progress import Progress
+
+if TYPE_CHECKING:
+    from textlds.counts.lagcounts import LagCounts
 
 _HELD_OUT = 10  # without held-out text, every tenth part of the sample, the last, is set aside
 _LEAST_HELD_OUT = 200  # tokens with which weights can be chosen at all

@@ -12,13 +12,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from textlds.language.contexts import NONE, Contexts, Rows
 from textlds.linalg.types import Array, Matrix, Vector
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 _DISCOUNT = 0.75  # where the counts of counts tell nothing: weighted, pruned or tiny counts
 
@@ -84,7 +87,7 @@ def kneser_ney(lag: sp.csr_array, column: int, unigram: Vector) -> KneserNey:
 
     Cost: O(pairs).
     """
-    by_earlier = sp.csc_array(lag)
+    by_earlier = lag.tocsc()
     by_earlier.sort_indices()
     pointers, later = by_earlier.indptr.astype(np.int64), by_earlier.indices.astype(np.int32)
     counts = by_earlier.data.astype(np.float64)

@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from textlds.compiled import kernel
 from textlds.linalg.sparse import CountMatrix, SparseMatrix
 from textlds.linalg.threads import parallel_map
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 _ROWS = 128  # of a block: at V = 100,000 it takes 51 MB per thread
 _RANGES = 8  # that the rows are cut into, for as many threads

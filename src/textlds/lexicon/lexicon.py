@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from textlds.counts.lagcounts import LagCounts
 from textlds.lexicon.meaning import Meaning, make_meaning, steps
 from textlds.lexicon.profiles import PRODUCTS, word_profiles
 from textlds.lexicon.spelling import STEPS, fit_spelling
 from textlds.linalg.sparse import CountMatrix
 from textlds.linalg.tall import Tall
 from textlds.progress import Progress
+
+if TYPE_CHECKING:
+    from textlds.counts.lagcounts import LagCounts
 
 
 @dataclass(frozen=True, eq=False)

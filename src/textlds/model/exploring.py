@@ -49,7 +49,9 @@ def common_rows(occurrences: Vector, vocabulary: Vocabulary, least: float | None
         least = min(usual, float(enough[0])) if len(enough) else 0.0
     rows = np.flatnonzero(known >= least)
     if not len(rows):
-        raise ArgumentError(f"min_count={least:g} leaves no word: the most frequent occurs {known.max():g} times.")
+        raise ArgumentError(
+            f"min_count={least:,.12g} leaves no word: the most frequent occurs {known.max():,.12g} times. Lower it."
+        )
     return rows
 
 

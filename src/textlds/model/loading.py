@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from textlds.errors import ArgumentError
@@ -12,6 +13,17 @@ from textlds.model.textlds import TextLDS
 from textlds.storage.folders import CONFIG
 
 ModelLike = TextLDS | str | os.PathLike[str]
+
+
+def load(path: str | os.PathLike[str], *, tokenizer: Callable[[str], Sequence[str]] | None = None) -> TextLDS:
+    """Read a model from a folder, or an installed one by its name.
+
+    Args:
+        path: A folder that ``model.save`` or ``textlds fit`` wrote, or the name of an installed model, such as
+            ``"en"`` (``textlds models`` lists them).
+        tokenizer: The callable the corpus was tokenised with, if it was not a built-in one.
+    """
+    return TextLDS.load(path, tokenizer=tokenizer)
 
 
 def open_model(model: ModelLike) -> TextLDS:

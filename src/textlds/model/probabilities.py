@@ -9,7 +9,6 @@ import numpy as np
 
 from textlds.corpus.encoding import Encoder, Text
 from textlds.corpus.vocabulary import Vocabulary
-from textlds.counts.lagcounts import LagCounts
 from textlds.errors import check_choice
 from textlds.inference.engine import Engine
 from textlds.inference.scoring import Scores, score_texts
@@ -26,6 +25,9 @@ from textlds.linalg.types import Vector
 from textlds.model.lazy import LazyResults
 from textlds.progress import ProgressOption, resolve
 from textlds.vectors.spaces import Spaces
+
+if TYPE_CHECKING:
+    from textlds.counts.lagcounts import LagCounts
 
 Gains = Literal["steady", "exact"]
 
