@@ -168,6 +168,12 @@ def test_the_mapping(calibrated):
     assert repr(found).endswith(f", {calibrated.vocabulary.n_types} words)")
     with pytest.raises(ArgumentError, match="n=0"):
         found.top(0)
+    with pytest.raises(ArgumentError, match="min_count=0"):
+        found.top(1, min_count=0)
+    counts = np.round(found.counts)
+    least = int(np.sort(counts)[len(counts) // 2])
+    words = {found._vocabulary.words[i] for i in np.flatnonzero(counts >= least)}
+    assert {word for word, _ in found.top(len(found), min_count=least)} == words
     with pytest.raises(ArgumentError, match="not a word"):
         found[3]
 

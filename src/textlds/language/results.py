@@ -23,10 +23,11 @@ class NextWord(Mapping[str, float]):
 
     Attributes:
         probabilities: In the order of the vocabulary, (V,) float64.
+        counts: How often its words occur in the training text, (n,); None if that is not known.
     """
 
-    def __init__(self, vocabulary: Vocabulary, probabilities: Vector) -> None:
-        self._vocabulary, self.probabilities = vocabulary, probabilities
+    def __init__(self, vocabulary: Vocabulary, probabilities: Vector, counts: Vector | None = None) -> None:
+        self._vocabulary, self.probabilities, self.counts = vocabulary, probabilities, counts
 
     def __getitem__(self, word: str) -> float:
         if not isinstance(word, str):
@@ -45,14 +46,26 @@ class NextWord(Mapping[str, float]):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.probabilities, dtype=dtype) if copy else np.asarray(self.probabilities, dtype=dtype)
 
-    def top(self, n: int = 10) -> list[tuple[str, float]]:
-        """Return the n most probable words with their probabilities; unknown classes are left out."""
+    def top(self, n: int = 10, *, min_count: int = 1) -> list[tuple[str, float]]:
+        """Return the n most probable words with their probabilities; unknown classes are left out.
+
+        Args:
+            n: How many.
+            min_count: Leave out words that occur less often in the training text.
+        """
         if n < 1:
             raise ArgumentError(f"n={n} must be at least 1.")
+        if min_count < 1:
+            raise ArgumentError(f"min_count={min_count} must be at least 1.")
         vocabulary, boundary = self._vocabulary, self._vocabulary.settings.boundary_token
         classes = [row for row in range(vocabulary.n_types, len(self)) if vocabulary.words[row] != boundary]
         order = np.argsort(-self.probabilities, kind="stable")
-        order = order[~np.isin(order, classes)][:n].tolist()
+        order = order[~np.isin(order, classes)]
+        if min_count > 1 and self.counts is not None:
+            # what is no word (the boundary token) is not rare; counts come from frequencies, and are rounded
+            enough = np.append(np.round(self.counts) >= min_count, np.ones(len(self) - len(self.counts), np.bool_))
+            order = order[enough[order]]
+        order = order[:n].tolist()
         return [(self._vocabulary.words[i], float(self.probabilities[i])) for i in order]
 
     @property

@@ -28,6 +28,7 @@ from textlds.vectors.spaces import Spaces
 
 if TYPE_CHECKING:
     from textlds.counts.lagcounts import LagCounts
+    from textlds.model.words import Words
 
 Gains = Literal["steady", "exact"]
 
@@ -49,6 +50,10 @@ class Probabilities:
         @property
         def params(self) -> LDSParams:
             """Those of one-hot words."""
+
+        @property
+        def words(self) -> Words:
+            """The words."""
 
         def _with(self, **changes: Any) -> Self: ...
 
@@ -80,7 +85,7 @@ class Probabilities:
         """
         engine, predictor = self.language_filter()
         (probabilities,) = predictor.all(next_context(engine, self.encoder, context))
-        return NextWord(self.vocabulary, probabilities)
+        return NextWord(self.vocabulary, probabilities, self.words.counts)
 
     def surprisal(self, texts: Iterable[Text], *, threads: int | None = None) -> LazyResults[TokenSurprisals]:
         """Yield, for each text, −log₂ of the probability of every token given the tokens before it in the text.
