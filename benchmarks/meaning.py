@@ -161,6 +161,7 @@ def similarity(arguments: argparse.Namespace, model: textlds.TextLDS, vectors: C
             "rho of frequent": rho(held_out & frequent),
             "frequent": int((held_out & frequent).sum()),
             "rho of the whole set": rho(both),
+            "rho of frequent, whole set": rho(frequent),
         }
         if vectors.unknown is not None:
             found[name]["rho with unknown words"] = rho(held_out)

@@ -64,6 +64,7 @@ def _similarity(found: dict[str, Any]) -> list[str]:
     names = list(found["meaning"]["sets"])
     rows = []
     for key, told in (("rho", ""), ("rho of frequent", ", frequent words"), ("rho of the whole set", ", whole sets"),
+                      ("rho of frequent, whole set", ", frequent words, whole sets"),
                       ("rho with unknown words", ", unknown words by their spelling")):  # fmt: skip
         for kind, one in found.items():
             if key in one["sets"][names[0]]:
