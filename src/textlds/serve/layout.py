@@ -25,12 +25,12 @@ from textlds.compiled import kernel
 from textlds.linalg.types import Array
 from textlds.storage.folders import CONFIG, new_file
 
-MOST = 20_000  # words on a map
+MOST = 50_000  # words on a map
 GROUPS = 12  # of words, told apart by colour
 _NEIGHBOURS, _EPOCHS, _NEGATIVE = 12, 120, 5
 _GRAVITY = 0.02
 _A, _B = 1.577, 0.895  # of UMAP, for min_dist = 0.1
-_BLOCK = 1 << 10
+_BLOCK = 1 << 8  # rows of cosines at a time: 50 MB for 50,000 words
 _ROUNDS = 15
 
 
