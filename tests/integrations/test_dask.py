@@ -15,12 +15,16 @@ from typer.testing import CliRunner
 
 from counts.texts import count_corpus, count_to_folder, flat, make_text
 from textlds.corpus.settings import CountSettings, TextSettings
+from textlds.corpus.tokens.types import TypeTable
 from textlds.counts.lagcounts import LagCounts
 from textlds.counts.shards import row_bounds
 from textlds.errors import ArgumentError, ClusterError, CorpusError, CorpusNotFoundError, OutputExistsError
 from textlds.integrations import dask_repeats
 from textlds.integrations.cluster import Cluster, connect
 from textlds.integrations.dask import count_on_cluster, count_on_cluster_to_folder, cut
+from textlds.integrations.dask_fit import counts_on_cluster
+from textlds.integrations.dask_types import frequent_types
+from textlds.progress import resolve
 
 distributed = pytest.importorskip("distributed")
 
@@ -53,6 +57,9 @@ def client():
         distributed.Client(cluster) as client,
     ):
         yield client
+
+
+SENTENCES = {"again": "Run it again.", "smaller": "Make it smaller."}
 
 
 def files(counts, folder: Path) -> dict[str, bytes]:
@@ -114,6 +121,55 @@ def test_blocks_of_rows_cover_all_rows_once():
             assert lengths[low:high].sum() <= entries + lengths[low:high].max()
 
 
+@pytest.mark.parametrize(
+    "options", [{"vocab_size": 30}, {"min_count": 3}, {"vocab_size": 200, "min_count": 1}], ids=str
+)
+@pytest.mark.parametrize("settings", SETTINGS[1:], ids=lambda s: s.boundaries)
+def test_words_are_those_of_one_machine_whatever_is_left_out(client, corpus, options, settings, tmp_path):
+    alone = count_corpus(corpus, threads=1, text=settings, max_lag=2, **options)
+    together = count_on_cluster(
+        client, corpus, piece_bytes=3_001, text=settings, settings=CountSettings(max_lag=2, **options)
+    )
+    assert files(together, tmp_path / "together") == files(alone, tmp_path / "alone")
+
+
+def test_only_types_that_may_become_words_reach_this_machine(client):
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in rng.zipf(1.3, 30_000) if i < 100_000]
+    tables = [TypeTable.from_words(words[start::40]) for start in range(40)]
+    total = TypeTable.merged(tables)
+    known = dict(zip(total.words(), total.counts.tolist(), strict=True))
+    cluster = Cluster(client, resolve(False), **SENTENCES)
+    futures = cluster.submit("table", TypeTable.merged, [([table],) for table in tables])
+    found = frequent_types(cluster, futures, number=50, min_count=2, always=["w99999", "</s>"])
+    counts = dict(zip(found.words(), found.counts.tolist(), strict=True))
+    assert len(counts) < 60 < len(known)
+    assert (counts.pop("w99999"), counts.pop("</s>")) == (known.get("w99999", 0), 0)
+    assert {word: known[word] for word in counts} == counts
+    least = sorted(known.values())[-50]
+    assert {word for word, n in known.items() if n >= least} <= set(counts)
+
+
+def test_the_remedy_is_that_of_the_command(client, corpus, tmp_path, monkeypatch):
+    """Of counts on a cluster nothing is kept; an error does not say otherwise."""
+    seen = []
+
+    def stop(self, *_, **__):
+        seen.append((self._again, self._smaller))
+        raise StopIteration
+
+    monkeypatch.setattr(Cluster, "submit", stop)
+    with pytest.raises(StopIteration):
+        count_on_cluster(client, corpus)
+    count_corpus(corpus, vocab_size=50).save(tmp_path / "counts")
+    with pytest.raises(StopIteration):
+        counts_on_cluster(client, tmp_path / "counts")
+    (counting, pieces), (fitting, _) = seen
+    assert "counts all of the text again" in counting
+    assert "--memory" in pieces
+    assert "--resume" in fitting
+
+
 class Killer:
     """A progress display that kills a worker when a stage is at its second piece."""
 
@@ -143,7 +199,10 @@ def test_a_worker_that_dies_costs_only_its_pieces(client, corpus, stages):
     assert counts == count_corpus(corpus, threads=1, **options)
 
 
-def test_a_vocabulary_can_be_given(client, corpus):
+def test_a_vocabulary_can_be_given(client, corpus, tmp_path):
+    count_to_folder(corpus[:1], tmp_path / "words", min_count=4)
+    options = {"vocabulary": tmp_path / "words", "max_lag": 2}
+    assert count_on_cluster(client, corpus[1:], settings=CountSettings(**options)).record == {"min_count": 4}
     vocabulary = count_corpus(corpus[:1], vocab_size=50).vocabulary
     counts = count_on_cluster(
         client, corpus[1:], settings=CountSettings(vocabulary=vocabulary, max_lag=2), piece_bytes=30_000
@@ -199,19 +258,19 @@ def test_no_scheduler_at_the_address():
 
 
 def test_a_cluster_without_workers_is_an_error_and_no_endless_wait():
-    from textlds.progress import resolve
-
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None) as few,
         distributed.Client(few) as client,
     ):
-        cluster = Cluster(client, resolve(False), patience=1)
+        cluster = Cluster(client, resolve(False), patience=1, **SENTENCES)
         assert cluster.gather("add", "add", sum, [([1, 2],), ([3],)]) == [3, 3]
         few.scale(0)
         while client.scheduler_info()["workers"]:  # the worker may still take a task on its way out
             time.sleep(0.05)
         futures = cluster.submit("add", sum, [([1, 2],)])
-        with pytest.raises(ClusterError, match=r"no worker for 1 seconds, and 1 tasks.*run the same command again"):
+        with pytest.raises(
+            ClusterError, match=r"no worker for 1 seconds, and 1 task is left\. Start workers\. Run it again\."
+        ):
             cluster.watch("add", futures)
 
 
@@ -220,13 +279,11 @@ def _die() -> None:
 
 
 def test_a_task_that_kills_its_workers_is_named():
-    from textlds.progress import resolve
-
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as few,
         distributed.Client(few) as client,
     ):
         client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 0))
-        cluster = Cluster(client, resolve(False))
-        with pytest.raises(ClusterError, match=r"workers that tried it died.*more memory"):
+        cluster = Cluster(client, resolve(False), **SENTENCES)
+        with pytest.raises(ClusterError, match=r"workers that tried it died.*more memory\. Make it smaller\."):
             cluster.watch("die", cluster.submit("die", _die, [()]))

@@ -40,9 +40,9 @@ def test_a_list_of_texts_gives_an_array(model, path):
 
 def test_vectors_of_tokens(model, path):
     found = textlds.Embedder(path, pooling="none")(TEXTS)
-    for rows, expected in zip(found, model.embed(TEXTS, recipe="features"), strict=True):
+    for rows, expected in zip(found, model.embed(TEXTS), strict=True):
         np.testing.assert_array_equal(rows, expected.vectors)
-    columns = textlds.Embedder(path, pooling="none", recipe="context")({"text": TEXTS})
+    columns = textlds.Embedder(path, pooling="none", recipe="features")({"text": TEXTS})
     assert columns["tokens"] == [text.split() for text in TEXTS]
     assert [len(rows) for rows in columns["vectors"]] == [3, 1, 0, 5]
 
@@ -111,6 +111,7 @@ def test_dask_partitions(model, path):
     ("batch", "message"),
     [
         ("one string", "a single string"),
+        ({"text": "abc"}, "column 'text' is a single string, 'abc'; give a list"),
         ({"body": ["a"]}, "no column 'text'.*'body'"),
         ({"text": ["a"], "vector": [1]}, "has a column 'vector' already"),
         ([1, 2], "row 0 .* is 1"),

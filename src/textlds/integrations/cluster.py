@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from textlds.errors import ArgumentError, ClusterError, MissingExtraError
@@ -27,17 +27,35 @@ def connect(address: str) -> contextlib.AbstractContextManager[Any]:
         raise ArgumentError(f"no Dask scheduler answers at {address}: {error}. Check the address.") from error
 
 
+def refuse_options(given: Mapping[str, bool], remedy: str) -> None:
+    """Refuse options of a command that mean nothing on a cluster, instead of leaving them out unseen.
+
+    Args:
+        given: Options, and whether each was given.
+        remedy: What to do instead, as a sentence.
+    """
+    names = [name for name, wanted in given.items() if wanted]
+    if names:
+        have = "has" if len(names) == 1 else "have"
+        raise ArgumentError(f"{' and '.join(names)} {have} no effect with --scheduler. {remedy}")
+
+
 class Cluster:
     """Runs tasks on the workers of a client.
 
     Args:
         client: A ``distributed.Client``.
         progress: Where to show progress.
+        again: What running the same command again does, as a sentence: for errors after which that is the remedy.
+        smaller: What makes a task take less memory, as a sentence.
         patience: Seconds without any worker after which the work is given up.
     """
 
-    def __init__(self, client: Any, progress: Progress, *, patience: float | None = None) -> None:
+    def __init__(
+        self, client: Any, progress: Progress, *, again: str, smaller: str, patience: float | None = None
+    ) -> None:
         self._client, self._progress, self._name = client, progress, uuid.uuid4().hex[:8]
+        self._again, self._smaller = again, smaller
         self._number, self._patience = 0, PATIENCE if patience is None else patience
 
     def submit(
@@ -70,7 +88,7 @@ class Cluster:
         with self.task(name, len(futures), unit) as task:
             for future in self._completed(futures):
                 if future.status != "finished":
-                    _raise(future)
+                    self._raise(future)
                 task.advance(1)
 
     def task(self, name: str, total: int, unit: str) -> contextlib.AbstractContextManager[Any]:
@@ -85,7 +103,7 @@ class Cluster:
         """Wait for results, in order; the first error is raised."""
         for future in self._completed(futures):
             if future.status != "finished":
-                _raise(future)
+                self._raise(future)
         return list(self._client.gather(list(futures)))
 
     def tree(self, stage: str, function: Any, futures: list[Any], branching: int) -> Any:
@@ -113,20 +131,20 @@ class Cluster:
             if done or self.workers():
                 seen = time.monotonic()
             elif time.monotonic() - seen > self._patience:
+                left = "1 task is left" if len(pending) == 1 else f"{len(pending):,} tasks are left"
                 raise ClusterError(
-                    f"the cluster has had no worker for {self._patience:.0f} seconds, and {len(pending)} tasks are "
-                    f"left. Start workers and run the same command again; what was written is not done again."
+                    f"the cluster has had no worker for {self._patience:.0f} seconds, and {left}. Start workers. "
+                    f"{self._again}"
                 )
 
-
-def _raise(future: Any) -> None:
-    """Raise the error of a task; one that killed its workers is told apart from the task's own."""
-    error = future.exception()
-    if type(error).__name__ == "KilledWorker":
-        raise ClusterError(
-            f"a task was given up because the workers that tried it died: {error}. Give workers more memory, or make "
-            f"the pieces smaller (--memory)."
-        ) from error
-    if error is None:
-        raise ClusterError(f"a task was {future.status}. Run the same command again.")
-    raise error
+    def _raise(self, future: Any) -> None:
+        """Raise the error of a task; one that killed its workers is told apart from the task's own."""
+        error = future.exception()
+        if type(error).__name__ == "KilledWorker":
+            raise ClusterError(
+                f"a task was given up because the workers that tried it died: {error}. Give workers more memory. "
+                f"{self._smaller}"
+            ) from error
+        if error is None:
+            raise ClusterError(f"a task was {future.status}. {self._again}")
+        raise error

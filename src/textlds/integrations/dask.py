@@ -2,7 +2,7 @@
 
     piece of text ──▶ ids + table of types, which stay on the worker that read the text
                          │ tables                        │ ids
-                         ▼ summed in a tree              │
+                         ▼ summed in shares by hash      │
                       vocabulary ──────────────────────▶ ▼ counted where they lie
                                                       partial counts, cut into blocks of rows
                                                          │ block by block
@@ -31,6 +31,7 @@ from textlds.corpus.reading.opening import Source, Sources, open_sources
 from textlds.corpus.reading.records import IterableSource
 from textlds.corpus.settings import BOUNDARY, END, CountSettings, TextSettings
 from textlds.corpus.tokens.types import TypeTable
+from textlds.corpus.unknown import unknown_classes
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts import kernels
 from textlds.counts.arrays import I32
@@ -45,11 +46,11 @@ from textlds.errors import ArgumentError, CorpusError, OutputExistsError
 from textlds.integrations.cluster import Cluster
 from textlds.integrations.dask_repeats import leave_out_on_cluster
 from textlds.integrations.dask_rows import BLOCK_BYTES, Partial, collect, sum_rows, write_blocks
+from textlds.integrations.dask_types import frequent_types
 from textlds.progress import ProgressOption, resolve
 from textlds.storage.folders import CONFIG, new_folder
 
 PIECE_BYTES = 1 << 26  # about 12 M tokens: 48 MB of ids, a second or two of work
-_TABLES_AT_ONCE = 8  # branching of the tree
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,12 +94,12 @@ def count_on_cluster(
         block_bytes: Of the counts that one worker sums.
         progress: Whether or where to show progress.
     """
-    cluster = Cluster(client, resolve(progress))
-    words, max_lag, partials, _ = _counted(cluster, sources, text, settings, piece_bytes)
+    cluster = _cluster(client, progress)
+    words, max_lag, partials, facts = _counted(cluster, sources, text, settings, piece_bytes)
     sink = MemorySink(len(words), max_lag)
     unigrams, _, blocks = sum_rows(cluster, partials, len(words), block_bytes)
     collect(cluster, blocks, sink)
-    return LagCounts(words, unigrams, sink.lags())
+    return LagCounts(words, unigrams, sink.lags(), facts)
 
 
 def count_on_cluster_to_folder(
@@ -126,7 +127,7 @@ def count_on_cluster_to_folder(
         force: Overwrite the output.
         progress: As there.
     """
-    cluster = Cluster(client, resolve(progress))
+    cluster = _cluster(client, progress)
 
     def write(place: Place) -> list[Shard]:
         words, _, partials, facts = _counted(cluster, sources, text, settings, piece_bytes)
@@ -145,6 +146,15 @@ def count_on_cluster_to_folder(
     for name in place.names():  # of what was there before, or of a run that was interrupted
         if name.startswith("rows-") and name not in kept:
             place.remove(name)
+
+
+def _cluster(client: Any, progress: ProgressOption) -> Cluster:
+    return Cluster(
+        client,
+        resolve(progress),
+        again="The same command counts all of the text again: on a cluster, nothing is kept of unfinished counts.",
+        smaller="Or make the pieces smaller (--memory).",
+    )
 
 
 def check_url(place: Place, *, force: bool) -> None:
@@ -171,7 +181,7 @@ def _counted(
         pieces, found = leave_out_on_cluster(cluster, pieces, request.settings.repeats)
         facts["repeats"] = found.to_json()
     summaries: list[Summary] = cluster.gather("tokenise", "summary", _summarise, [(piece,) for piece in pieces])
-    words = _find_vocabulary(cluster, pieces, summaries, request)
+    words = _find_vocabulary(cluster, pieces, summaries, request, facts)
     # Part of the graph instead of scattered: whoever loses it can make it again.
     shared = cluster.submit("vocabulary", _itself, [(words,)])[0]
     tails = cluster.gather("edges", "tail", _tail, [(piece, shared, max_lag) for piece in pieces])
@@ -204,22 +214,29 @@ def cut(sources: Sequence[Source], piece_bytes: int) -> list[list[Source]]:
 
 
 def _find_vocabulary(
-    cluster: Cluster, pieces: Sequence[Any], summaries: Sequence[Summary], request: Request
+    cluster: Cluster, pieces: Sequence[Any], summaries: Sequence[Summary], request: Request, facts: dict[str, Any]
 ) -> Vocabulary:
+    """Return the vocabulary, learnt or given, and put on record what it leaves out."""
     tokens = sum(summary.tokens for summary in summaries)
     if not tokens:
-        raise CorpusError(f"the text ({len(pieces)} pieces) has no token. Check the paths and the text column.")
+        read = "1 piece" if len(pieces) == 1 else f"{len(pieces)} pieces"
+        raise CorpusError(f"the text ({read}) has no token. Check the paths and the text column.")
     if request.vocabulary is not None:
+        facts |= request.record
         return request.vocabulary
-    tables = cluster.submit("table", _table, [(piece,) for piece in pieces])
-    total: TypeTable = cluster.result(cluster.tree("types", _add_tables, tables, _TABLES_AT_ONCE))
-    return vocabulary_of(
-        total,
-        _boundaries(summaries),
-        vocab_size=request.settings.vocab_size,
-        min_count=request.settings.least_count(tokens),
-        settings=dataclasses.replace(request.text, custom=None),
+    vocab_size, min_count = request.settings.vocab_size, request.settings.least_count(tokens)
+    if min_count > 1:
+        facts["min_count"] = min_count
+    settings, boundaries = dataclasses.replace(request.text, custom=None), _boundaries(summaries)
+    token = settings.boundary_token
+    total = frequent_types(
+        cluster,
+        cluster.submit("table", _table, [(piece,) for piece in pieces]),
+        number=vocab_size + len(unknown_classes(settings.unknown)),  # whose names are not kept
+        min_count=min_count,
+        always=[token] if token is not None and boundaries else [],
     )
+    return vocabulary_of(total, boundaries, vocab_size=vocab_size, min_count=min_count, settings=settings)
 
 
 def _boundaries(summaries: Iterable[Summary]) -> int:
@@ -277,10 +294,6 @@ def _itself(vocabulary: Vocabulary) -> Vocabulary:
 
 def _table(piece: Piece) -> TypeTable:
     return piece.table
-
-
-def _add_tables(*tables: TypeTable) -> TypeTable:
-    return TypeTable.merged(tables)
 
 
 def _tail(piece: Piece, vocabulary: Vocabulary, max_lag: int) -> I32:

@@ -78,6 +78,8 @@ def embed_on_cluster(
     """
     _pyarrow()
     read_config(find_model(embedder.model), kind=embedder.kind, check="sizes")
+    if isinstance(embedder, Embedder):
+        embedder.check()
     reading = dataclasses.replace(settings or ReadSettings(), text_column=embedder.column)
     pieces = _pieces(open_sources(sources, reading), piece_bytes)
     folder = _Folder(os.fspath(output))
@@ -85,7 +87,12 @@ def embed_on_cluster(
     digest = hashlib.sha256(json.dumps(job, sort_keys=True).encode()).hexdigest()
     folder.claim(job, digest)
     missing = [n for n in range(len(pieces)) if not folder.has(_part(n), f"{digest}:{n}")]
-    cluster = Cluster(client, resolve(progress))
+    cluster = Cluster(
+        client,
+        resolve(progress),
+        again="The same command makes the parts that are missing, and no others.",
+        smaller="Or cut the text into more files, or pieces (piece_bytes).",
+    )
     jobs = [(embedder, pieces[n], folder, _part(n), f"{digest}:{n}") for n in missing]
     futures = cluster.submit("embed", _embed, jobs)
     cluster.watch("Embed", futures, unit="parts")
@@ -158,7 +165,7 @@ class _Folder:
         return LocalFileSystem(), self.path
 
     def claim(self, job: dict[str, Any], digest: str) -> None:
-        """Write what is being made; a folder with the parts of another job is refused."""
+        """Write what is being made; a folder with the parts of another job is refused. A claim alone is replaced."""
         system, path = self._system()
         name = posixpath.join(path, MANIFEST)
         if system.exists(name):
@@ -167,14 +174,16 @@ class _Folder:
                 before, other = found["digest"], found["job"]
             except (ValueError, KeyError, TypeError) as error:
                 raise FormatError(f"{name} is not a manifest of textlds ({error}). Choose another output.") from error
-            if before != digest:
+            if before == digest:
+                return
+            if any(posixpath.basename(part).startswith("part-") for part in system.ls(path, detail=False)):
                 names = [key for key in job if other.get(key) != job[key]] if isinstance(other, dict) else list(job)
+                differ = "differs" if names in (["model"], ["embedder"]) else "differ"
                 raise OutputExistsError(
-                    f"{self.path} holds the parts of another run: {', '.join(names)} differ. Choose another output, "
-                    f"or remove the folder."
+                    f"{self.path} holds the parts of another run: {' and '.join(names)} {differ}. Choose another "
+                    f"output, or remove the folder."
                 )
-            return
-        if system.exists(path) and system.ls(path):
+        elif system.exists(path) and system.ls(path):
             raise OutputExistsError(f"{self.path} is not empty and was not written by textlds. Choose another output.")
         system.makedirs(path, exist_ok=True)
         with self.new(MANIFEST) as file:

@@ -50,7 +50,13 @@ def counts_on_cluster(
         progress: Whether or where to show progress.
     """
     vocabulary, unigrams, shards = open_shards(path, block_bytes=block_bytes)
-    lags = ClusterLags(Cluster(client, resolve(progress)), shards)
+    cluster = Cluster(
+        client,
+        resolve(progress),
+        again="The same command with --resume continues from the last finished step.",
+        smaller="Or use more workers, among which the counts are divided.",
+    )
+    lags = ClusterLags(cluster, shards)
     return LagCounts(vocabulary, unigrams, lags)  # with all that learning asks of lags
 
 

@@ -46,7 +46,7 @@ class Embedder:
 
     Args:
         model: The path of a model folder that every worker can read, or the name of an installed model.
-        recipe: As for :func:`textlds.integrations.frames.add_vectors`.
+        recipe: As for :meth:`textlds.TextLDS.embed`: ``"context"`` by default, also for the vectors of tokens.
         pooling: ``"mean"``, ``"max"`` or ``"sum"``: one vector per text; ``"none"``: one per token, and the tokens.
         column: The column with the text.
         name: Of the new column; ``"vector"`` by default, ``"vectors"`` if they are not pooled.
@@ -75,6 +75,8 @@ class Embedder:
         check_pooling(pooling, "none")
         if recipe is not None:
             check_recipe(recipe)
+        elif pooling == "none":
+            recipe = "context"  # as of all that embeds tokens; add_vectors, for taggers, has another default
         self.model = os.fspath(model)
         self.column = column
         self._options: dict[str, Any] = {
@@ -94,6 +96,10 @@ class Embedder:
     def dimensions(self) -> int:
         """d, the length of a vector. Reads the model."""
         return self._columns().dimensions
+
+    def check(self) -> None:
+        """Refuse a recipe that the model does not have. Reads the model."""
+        self._columns()
 
     def __call__(self, batch: Any) -> Any:
         """Return the batch with vectors, or the vectors of a list of texts."""
@@ -123,6 +129,10 @@ class Embedder:
     def _mapping(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         check_column(list(batch), self.column)
         texts = batch[self.column]
+        if isinstance(texts, str | bytes):
+            raise ArgumentError(
+                f"the column {self.column!r} is a single string, {texts!r:.60}; give a list of texts, such as [text]."
+            )
         if self._options["pooling"] != "none":
             check_new(list(batch), [self.name])
             return {**batch, self.name: self._of_texts(texts)}
