@@ -17,8 +17,10 @@ from cli.runs import Run, make_lines, process
 from integrations.limits import files_up_to
 from textlds import load
 from textlds.cli import vector_files
+from textlds.cli.options import model_path
 from textlds.cli.texts import open_texts, read_texts
 from textlds.errors import ArgumentError, MissingExtraError
+from textlds.model.installed import find_model
 from textlds.model.textlds import TokenVectors
 from textlds.vectors.recipes import Recipe
 
@@ -78,6 +80,44 @@ def test_json_lines_hold_the_exact_numbers(run: Run, model: Path, text: Path, tm
     for record, t in zip(records, load(model).embed([line for _, line in TEXTS], dtype=dtype), strict=True):
         assert record["tokens"] == t.tokens
         np.testing.assert_array_equal(np.array(record["vectors"], dtype), t.vectors)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "max", "sum", "weighted"])
+def test_one_vector_per_text(run: Run, model: Path, text: Path, tmp_path: Path, pooling: Any) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    expected = load(model).encode([line for _, line in TEXTS], pooling=pooling)
+    for suffix in vector_files.FORMATS:
+        result = run("embed", model, text, "-o", tmp_path / f"v{suffix}", "--pooling", pooling)
+        assert "3 texts of" in result.stderr
+    with np.load(tmp_path / "v.npz", allow_pickle=False) as arrays:
+        assert set(arrays.files) == {"vectors", "lines", "file", "files"}
+        np.testing.assert_array_equal(arrays["vectors"], expected)
+    table = parquet.read_table(tmp_path / "v.parquet")
+    assert table.schema.names == ["file", "line", "vector"]
+    np.testing.assert_array_equal(np.array(table["vector"].to_pylist(), np.float32), expected)
+    records = [json.loads(line) for line in (tmp_path / "v.jsonl").read_text("utf-8").splitlines()]
+    assert [set(record) for record in records] == [{"file", "line", "vector"}] * 3
+    np.testing.assert_array_equal(np.array([record["vector"] for record in records], np.float32), expected)
+
+
+def test_a_url_is_refused_on_one_machine(
+    run: Run, model: Path, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for url in ("s3://bucket/v.npz", f"file://{tmp_path}/v.npz"):
+        stderr = run("embed", model, text, "-o", url, code=1).stderr
+        assert f"--output {url} is a URL" in stderr
+        assert "--scheduler" in stderr
+    assert os.listdir(tmp_path) == ["text.txt"]
+
+
+def test_a_path_with_a_separator_is_no_name(tmp_path: Path) -> None:
+    """``Path("./en")`` is the name of an installed model; the command has to tell them apart."""
+    assert model_path("en") == Path("en")
+    assert model_path("models/en") == Path("models/en")
+    for given in ("./en", "en/", ".//en"):
+        assert model_path(given) == Path.cwd() / "en"
+        assert find_model(model_path(given)) == Path.cwd() / "en"
 
 
 def test_standard_input_to_standard_output(model: Path, text: Path, expected: list[TokenVectors]) -> None:
@@ -173,7 +213,9 @@ def test_memory_does_not_grow_with_the_text(tmp_path: Path, suffix: str, monkeyp
 
     def peak(n: int) -> int:
         tracemalloc.start()
-        with vector_files.vector_file(tmp_path / f"{n}{suffix}", ["f"], 50, "float32", force=False) as writer:
+        with vector_files.vector_file(
+            tmp_path / f"{n}{suffix}", ["f"], vector_files.Shape(50, "float32"), force=False
+        ) as writer:
             for line in range(n):
                 writer.add(0, line, text)
         found = tracemalloc.get_traced_memory()[1]

@@ -71,7 +71,7 @@ def test_only_missing_parts_are_made_again(client, world, tmp_path):  # noqa: F8
     assert again == {"parts": first["parts"], "made": 3, "texts": again["texts"]}
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     table, _ = read(out)
-    assert table.schema.field("vectors").type == pa.list_(pa.list_(pa.float32(), 16))
+    assert table.schema.field("vectors").type == pa.list_(pa.list_(pa.float32(), 4))
 
 
 def test_parquet_in_parquet_out(client, world, tmp_path):  # noqa: F811
@@ -108,6 +108,46 @@ def test_the_command(client, world, tmp_path, monkeypatch):  # noqa: F811
     assert json.loads(result.stdout)["texts"] == 400
     assert read(tmp_path / "out")[0].num_rows == 400
     assert CliRunner().invoke(build_app(), ["embed", "model", "a.txt", *options]).exit_code == 1
+    for option in (["--threads", "2"], ["--force"]):
+        failed = CliRunner().invoke(build_app(), ["embed", "model", "a.txt", "-o", "out", *option, *options])
+        assert f"{option[0]} has no effect with --scheduler" in failed.stderr
+
+
+def test_a_url_of_the_command_stays_one(client, world, tmp_path, monkeypatch):  # noqa: F811
+    from textlds.cli import build_app
+
+    folder, _, _ = world
+    monkeypatch.chdir(tmp_path)
+    arguments = ["embed", str(folder / "model"), str(folder / "b.txt"), "-o", f"file://{tmp_path}/out"]
+    on_cluster = ["--scheduler", client.scheduler.address, "--pooling", "mean"]
+    result = CliRunner().invoke(build_app(), [*arguments, *on_cluster])
+    assert result.exit_code == 0, result.output
+    assert "1 of 1 part now, with 200 texts" in " ".join(result.stderr.split())
+    assert os.listdir(tmp_path) == ["out"]
+    assert read(tmp_path / "out")[0].num_rows == 200
+    again = CliRunner().invoke(build_app(), [*arguments, *on_cluster])
+    assert "out was complete already: 1 part." in " ".join(again.stderr.split())
+
+
+def test_a_run_that_failed_does_not_block_its_folder(client, world, tmp_path):  # noqa: F811
+    folder, _, _ = world
+    source, out = str(folder / "a.txt"), tmp_path / "out"
+    with pytest.raises(ArgumentError, match="nonsense"):
+        embed_on_cluster(client, textlds.Embedder(folder / "model", recipe="nonsense"), source, out)
+    assert not out.exists()
+    with pytest.raises(ArgumentError, match="no column 'text'"):
+        embed_on_cluster(client, textlds.Embedder(folder / "model"), str(folder / "t.parquet"), out)
+    assert os.listdir(out) == [MANIFEST]
+    assert embed_on_cluster(client, textlds.Embedder(folder / "model"), source, out)["texts"] == 400
+
+
+def test_vectors_of_tokens_are_those_of_the_command_on_one_machine(client, world, tmp_path):  # noqa: F811
+    folder, model, texts = world
+    embed_on_cluster(
+        client, textlds.Embedder(folder / "model", pooling="none"), str(folder / "b.txt"), tmp_path / "out"
+    )
+    row = read(tmp_path / "out")[0]["vectors"].to_pylist()[0]
+    np.testing.assert_allclose(np.array(row), model(texts[400]).vectors, atol=1e-5)
 
 
 def test_bad_input(client, world, tmp_path):  # noqa: F811
@@ -115,8 +155,8 @@ def test_bad_input(client, world, tmp_path):  # noqa: F811
     embed, source, out = textlds.Embedder(folder / "model"), str(folder / "a.txt"), tmp_path / "out"
     embed_on_cluster(client, embed, source, out)
     for other, message in (
-        ((textlds.Embedder(folder / "model", recipe="paper"), source), "another run: embedder differ"),
-        ((embed, str(folder / "b.txt")), "another run: pieces differ"),
+        ((textlds.Embedder(folder / "model", recipe="paper"), source), r"another run: embedder differs\."),
+        ((embed, str(folder / "b.txt")), r"another run: pieces differ\."),
     ):
         with pytest.raises(OutputExistsError, match=message):
             embed_on_cluster(client, *other, out)

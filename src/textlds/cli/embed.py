@@ -1,4 +1,4 @@
-"""``textlds embed``: a vector for every token."""
+"""``textlds embed``: a vector for every token, or one for every text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from textlds.cli import options as opt
-from textlds.cli.output import print_json, say
+from textlds.cli.output import local_output, number_of, parts_made, print_json, say
 from textlds.cli.texts import Text, check_some, open_texts, read_texts, total_size
 from textlds.progress import Rate
 
@@ -33,6 +33,7 @@ def embed_files(
     output: Path | None,
     *,
     options: dict[str, Any],
+    pooling: str = "none",
     text_column: str = "text",
     encoding_errors: str = "strict",
     force: bool = False,
@@ -45,6 +46,7 @@ def embed_files(
         files: What to read; empty for standard input.
         output: A .npz, .parquet or .jsonl file, or None for JSON lines on standard output.
         options: Arguments of :meth:`TextLDS.embed`.
+        pooling: One vector per text, or ``"none"``: one per token.
         text_column: Of .jsonl and .parquet files.
         encoding_errors: What to do about bytes that are not UTF-8.
         force: Overwrite the output.
@@ -54,7 +56,7 @@ def embed_files(
         How much was done: texts, tokens, dimensions and seconds.
     """
     from textlds.api import load
-    from textlds.cli.vector_files import JsonLinesWriter, check_format, vector_file
+    from textlds.cli.vector_files import JsonLinesWriter, Shape, check_format, vector_file
     from textlds.progress import resolve
     from textlds.storage.folders import check_output
     from textlds.vectors.recipes import check_recipe
@@ -67,31 +69,43 @@ def embed_files(
     model = load(path)
     dimensions = model.dimensions(options["recipe"])
     names = [source.name for source in sources]
+    shape = Shape(dimensions, options["dtype"], pooled=pooling != "none")
     writer: contextlib.AbstractContextManager[VectorWriter]
     if output is None:
-        writer = contextlib.nullcontext(JsonLinesWriter(sys.stdout.buffer, names if files else [], options["dtype"]))
+        writer = contextlib.nullcontext(JsonLinesWriter(sys.stdout.buffer, names if files else [], shape))
     else:
-        writer = vector_file(output, names, dimensions, options["dtype"], force=force)
+        writer = vector_file(output, names, shape, force=force)
     began = time.perf_counter()
     with writer as target:
-        texts, tokens = _embed(model, sources, target, options, resolve(not quiet))
+        texts, tokens = _embed(model, sources, target, options, pooling, resolve(not quiet))
     return {"texts": texts, "tokens": tokens, "dimensions": dimensions, "seconds": time.perf_counter() - began}
 
 
 def _embed(
-    model: TextLDS, sources: list[Source], target: VectorWriter, options: dict[str, Any], progress: Progress
+    model: TextLDS,
+    sources: list[Source],
+    target: VectorWriter,
+    options: dict[str, Any],
+    pooling: str,
+    progress: Progress,
 ) -> tuple[int, int]:
+    from textlds.vectors.pooling import pooled
+    from textlds.vectors.space import TokenVectors
+
     texts = tokens = size = shown = 0
     rate = Rate()
     total = total_size(sources)
     with progress.task("Embed", total, "bytes") as task:
         for text, vectors in _with_vectors(model, read_texts(sources), options):
-            target.add(text.file, text.line, vectors)
+            own = vectors
+            if pooling != "none":
+                own = TokenVectors([], pooled(vectors, pooling, model.token_weights)[None])  # type: ignore[arg-type]  # checked by the command
+            target.add(text.file, text.line, own)
             texts, tokens, size = texts + 1, tokens + len(vectors), size + text.size
             if texts % _SHOWN_EVERY == 0:
-                task.advance(size, f"{texts:,} texts, {rate.note(tokens - shown)}")
+                task.advance(size, f"{number_of(texts, 'text')}, {rate.note(tokens - shown)}")
                 size, shown = 0, tokens
-        task.advance(size, f"{texts:,} texts, {rate.note(tokens - shown)}")
+        task.advance(size, f"{number_of(texts, 'text')}, {rate.note(tokens - shown)}")
     check_some(texts, sources)
     return texts, tokens
 
@@ -115,7 +129,7 @@ def embed_on_scheduler(
     scheduler: str,
     model: Path,
     files: list[str],
-    output: Path | None,
+    output: str | None,
     *,
     options: dict[str, Any],
     encoding_errors: str,
@@ -127,7 +141,7 @@ def embed_on_scheduler(
         scheduler: Address of the cluster.
         model: The model folder, which every worker must see.
         files: What to read; every worker must see it.
-        output: The folder.
+        output: The folder, or a URL.
         options: Of :class:`textlds.Embedder`.
         encoding_errors: What to do about bytes that are not UTF-8.
         quiet: Show no progress.
@@ -153,13 +167,13 @@ def command(
     model: opt.Model,
     files: opt.TextFiles = None,
     output: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--output",
             "-o",
             metavar="FILE",
             show_default="standard output",
-            help="The file to write; its name ends in .npz, .parquet or .jsonl.",
+            help="The file to write; its name ends in .npz, .parquet or .jsonl. On a cluster, a folder or its URL.",
         ),
     ] = None,
     recipe: opt.Recipe = "context",
@@ -170,48 +184,60 @@ def command(
     force: opt.Force = False,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
+    pooling: Annotated[
+        Literal["none", "mean", "max", "sum", "weighted"],
+        typer.Option(
+            metavar="WORD",
+            help="One vector per text: the mean, max, sum or weighted mean of its tokens; none: no pooling.",
+        ),
+    ] = "none",
     scheduler: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Embed on the Dask cluster at this address.", rich_help_panel=_CLUSTER),
     ] = None,
-    pooling: Annotated[
-        Literal["none", "mean", "max", "sum"],
-        typer.Option(help="On a cluster: one vector per text, or one per token.", rich_help_panel=_CLUSTER),
-    ] = "none",
 ) -> None:
-    """Give every token of a text a vector in its context. One text per line.
+    """Give every token of a text a vector in its context, or every text one vector. One text per line.
 
     Without --output, each text is printed as a line of JSON with its line number, tokens and vectors. On a cluster,
     --output is a folder of Parquet files, one per piece of the input; running the command again adds those that are
     missing.
     """
     if scheduler is not None:
+        from textlds.integrations.cluster import refuse_options
+
+        refuse_options(
+            {"--threads": threads is not None, "--force": force},
+            "Start each worker with one thread per core; to make parts again, remove the folder.",
+        )
         done = embed_on_scheduler(
             scheduler, model, files or [], output,
             options={"recipe": recipe, "dtype": dtype, "pooling": pooling, "column": text_column},
             encoding_errors=encoding_errors, quiet=quiet,
         )  # fmt: skip
         if as_json:
-            print_json({"output": str(output), **done})
-        say(f"Wrote {output}: {done['made']} of {done['parts']} parts now, {done['texts']:,} texts.", quiet=quiet)
+            print_json({"output": output, **done})
+        say(parts_made(output or "", done), quiet=quiet)
         return
+    path = None if output is None else local_output(
+        output, remedy="Name a file here, or embed on a cluster, which writes to URLs (--scheduler)."
+    )  # fmt: skip
     options = {"recipe": recipe, "dtype": dtype, "threads": threads}
     done = embed_files(
-        model, files or [], output, options=options, text_column=text_column, encoding_errors=encoding_errors,
-        force=force, quiet=quiet,
+        model, files or [], path, options=options, pooling=pooling, text_column=text_column,
+        encoding_errors=encoding_errors, force=force, quiet=quiet,
     )  # fmt: skip
-    if output is not None:
+    if path is not None:
         if as_json:
-            print_json({"output": str(output), **done})
-        say(
-            f"Wrote {output}: {done['tokens']:,} tokens of {done['texts']:,} texts, {done['dimensions']} numbers each.",
-            quiet=quiet,
-        )
+            print_json({"output": str(path), **done})
+        tokens, texts = number_of(done["tokens"], "token"), number_of(done["texts"], "text")
+        vectors = f"{tokens} of {texts}" if pooling == "none" else f"{texts} of {tokens}"
+        say(f"Wrote {path}: {vectors}, {done['dimensions']} numbers each.", quiet=quiet)
 
 
 EXAMPLES = (
     "textlds embed model reviews.txt -o vectors.npz",
     ("textlds embed model *.txt.gz -o vectors.parquet --recipe features", "for tagging"),
+    ("textlds embed model reviews.txt -o vectors.npz --pooling mean", "one vector per line"),
     ("textlds embed model data/*.parquet -o vectors --scheduler tcp://host:8786 --pooling mean", "on a Dask cluster"),
     ("echo 'The bank raised rates.' | textlds embed model", "to standard output"),
 )

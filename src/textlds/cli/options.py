@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
@@ -45,8 +46,22 @@ Recipe = Annotated[
         "with the model, or spelled out, such as 'state+word, fitted, filter'.",
     ),
 ]
+
+
+def model_path(value: str) -> Path:
+    """Return the path of a model; one with a separator stays one, although ``Path("./en")`` is the name ``en``."""
+    path = Path(value)
+    return path.absolute() if os.sep in value and path.name == str(path) else path
+
+
 Model = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model folder, or the name of an installed model.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help="A model folder, or the name of an installed model.",
+        show_default=False,
+        parser=model_path,
+    ),
 ]
 Files = Annotated[
     list[str],

@@ -15,12 +15,13 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ParamSpec
 
 import typer
 
-from textlds.errors import NO_ROOM, TextLDSError
+from textlds.errors import NO_ROOM, ArgumentError, TextLDSError
 
 P = ParamSpec("P")
 
@@ -126,6 +127,35 @@ def say(message: str, *, quiet: bool = False) -> None:
 def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """Print a warning as a line on standard error, without the place in the code."""
     _console(stderr=True).print("[bold yellow]warning:[/bold yellow]", _plain(str(message)), soft_wrap=True)
+
+
+def number_of(number: int, noun: str) -> str:
+    """Return a number with its noun, such as "1 text" or "2,000 texts"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def parts_made(output: str | os.PathLike[str], done: Mapping[str, int]) -> str:
+    """Say what a cluster wrote, from what ``embed_on_cluster`` returns."""
+    parts, texts = number_of(done["parts"], "part"), number_of(done["texts"], "text")
+    if not done["made"]:
+        return f"{output} was complete already: {parts}."
+    return f"Wrote {output}: {done['made']:,} of {parts} now, with {texts}."
+
+
+def local_output(output: str, *, remedy: str) -> Path:
+    """Return an output that has to be on this machine.
+
+    Options of outputs are strings, because a path loses a slash of ``s3://``, and a folder ``s3:`` would be made here.
+
+    Args:
+        output: As it was given.
+        remedy: What to do with a URL, as a sentence.
+    """
+    from textlds.corpus.reading.files import is_remote
+
+    if is_remote(output):
+        raise ArgumentError(f"--output {output} is a URL, but the output is written on this machine. {remedy}")
+    return Path(output)
 
 
 def print_json(value: Any) -> None:
