@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from typer.testing import CliRunner
 
@@ -89,7 +91,44 @@ def test_rates_are_measured(corpus):
     assert 1e-13 < rates.dense < 1e-8
     found = choose_settings(sources, minutes=1000)
     assert found.counting.vocab_size == 5_000
-    assert "5,000 words, state size 50" in str(found)
+    assert found.words == rates.rows == len(counts.vocabulary)
+    assert f"{len(counts.vocabulary):,} words, state size 50" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("lines", "most"),
+    [
+        (["the cat sat on the mat and looked at the dog"] * 590, 12),
+        ([" ".join("abcdefg"[(i * j + j * j) % 7] * 3 for j in range(12)) for i in range(5000)], 13),
+        (["", ""] * 20 + ["some words at last, and some more of them"], 12),
+    ],
+    ids=["one line", "few words", "begins with blank lines"],
+)
+def test_texts_of_few_words_are_quick_and_get_a_state_that_they_can_serve(tmp_path, lines, most):
+    """Products with an almost empty matrix once made the least estimate hours."""
+    path = tmp_path / "few.txt"
+    path.write_text("\n".join(lines) + "\n")
+    for minutes in (0.5, 1000):
+        found = choose_settings(open_sources([str(path)]), minutes=minutes, threads=1)
+        assert found.seconds < 10
+        assert found.settings.size <= most
+        assert "less than a minute and less than 0.1 GB" in str(found)
+    arguments = ["train", str(path), "-o", str(tmp_path / "model"), "--minutes", "0.5"]
+    result = CliRunner().invoke(build_app(), arguments)
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("lines repeat others and are left out") <= 2  # of the text, not of the sample too
+
+
+def test_the_words_of_the_text_bound_what_a_model_costs():
+    few = replace(RATES, rows=100, sampled=1e6)
+    found = choose(1e9, few, CountSettings(memory="64GB"), FitSettings(), minutes=1e4)
+    assert found.settings.size == 25
+    assert found.words == pytest.approx(100 * 1000**0.7, abs=1)
+    assert found.seconds < choose(1e9, RATES, CountSettings(memory="64GB"), FitSettings(), minutes=1e4).seconds
+    with pytest.raises(ArgumentError, match=r"the smallest takes \d+\.\d minutes, of which counting"):
+        choose(1e9, few, CountSettings(), FitSettings(), minutes=0.1)
+    with pytest.raises(ArgumentError, match=r"about 50,000 tokens\): the smallest takes 2 seconds"):
+        choose(5e4, few, CountSettings(), FitSettings(), minutes=1e-9)
 
 
 def test_bad_arguments(corpus):
@@ -103,5 +142,5 @@ def test_the_command(corpus, tmp_path):
     arguments = ["train", str(corpus), "-o", str(tmp_path / "model"), "--minutes", "50", "--iterations", "1"]
     result = CliRunner().invoke(build_app(), arguments)
     assert result.exit_code == 0, result.output
-    assert "state size 50, 1 iterations" in " ".join(result.stderr.split())
+    assert "state size 50, 1 iteration;" in " ".join(result.stderr.split())
     assert textlds.load(tmp_path / "model").state_size == 50

@@ -12,17 +12,22 @@ words, h dimensions, n iterations, R lags, p the size of the sketch, and E entri
 8 E are the counts (no more than half of the memory: larger ones are read as they are used), 9 E the merged counts that
 meaning comes from (12 bytes per entry, three quarters of E at 75M tokens; no more than 50,000² of them). p = h, and
 where one-hot words are observed, the size of the sketch; its basis takes 8 E p / R products more. E is
-extrapolated from a corpus of 75M tokens: it grows as T^0.8 V^0.2.
+extrapolated from a corpus of 75M tokens: it grows as T^0.8 V^0.2, up to R V². V is no more than the text has: the words
+of the sample, which grow as T^0.7 at most.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import logging
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from textlds.corpus.reading.sources import Source
 from textlds.corpus.settings import CountSettings, TextSettings
@@ -42,6 +47,9 @@ LADDER: tuple[tuple[int, int, int], ...] = (
 )  # fmt: skip
 _SAMPLE = 4 << 20  # bytes of text that are counted to measure how fast it goes
 _PANEL = 64  # columns
+_ENOUGH = 200_000  # entries that a product has to have for its time to be that of entries, not of the call
+_STATE_SHARE = 4  # words for every number of a state, at least, as where the state size is chosen by the text
+_NEW_WORDS = 0.7  # the exponent with which words grow, at most
 _REFERENCE = (75e6, 1e5, 104e6)  # tokens, words and entries of all lags of the corpus that E is extrapolated from
 _FIRST_LAG = 0.08  # its share of the entries
 _SPELLING = 600  # features of a word times products that their regression takes
@@ -59,12 +67,16 @@ class Rates:
         counting: Seconds per token.
         products: Seconds per entry of a sparse matrix and column of a panel.
         dense: Seconds per floating-point operation.
+        rows: Of the vocabulary of a sample, unknown classes included.
+        sampled: Tokens of the sample.
     """
 
     tokens_per_byte: float
     counting: float
     products: float
     dense: float
+    rows: float = math.inf
+    sampled: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -75,6 +87,7 @@ class Choice:
         counting: With the number of words.
         settings: With the state size and the iterations.
         tokens: How many the text is expected to have.
+        words: How many the model is expected to have, at most.
         seconds: From text to model.
         bytes: At most, of memory.
     """
@@ -82,15 +95,29 @@ class Choice:
     counting: CountSettings
     settings: FitSettings
     tokens: float
+    words: float
     seconds: float
     bytes: float
 
     def __str__(self) -> str:
+        steps = "1 iteration" if self.settings.iterations == 1 else f"{self.settings.iterations} iterations"
+        time = "less than a minute" if self.seconds < 60 else _duration(self.seconds)
         return (
-            f"about {self.tokens / 1e6:,.1f}M tokens: {self.counting.vocab_size:,} words, state size "
-            f"{self.settings.state_size}, {self.settings.iterations} iterations; expected to take "
-            f"{self.seconds / 60:.1f} minutes and {self.bytes / 1e9:.1f} GB"
+            f"about {_tokens(self.tokens)}: {self.words:,.0f} words, state size {self.settings.state_size}, {steps}; "
+            f"expected to take {time} and {_size(self.bytes)}"
         )
+
+
+def _tokens(number: float) -> str:
+    return f"{number / 1e6:,.1f}M tokens" if number >= 1e5 else f"{number:,.0f} tokens"
+
+
+def _size(number: float) -> str:
+    return f"{number / 1e9:.1f} GB" if number >= 5e7 else "less than 0.1 GB"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:.1f} minutes" if seconds >= 60 else f"{max(math.ceil(seconds), 2)} seconds"
 
 
 def choose_settings(
@@ -135,10 +162,10 @@ def choose(tokens: float, rates: Rates, counting: CountSettings, settings: FitSe
         return fitting[-1]
     least = steps[0]
     raise ArgumentError(
-        f"a budget of {minutes:g} minutes and {memory / 1e9:.1f} GB is too small for any model of this text (about "
-        f"{tokens / 1e6:,.1f}M tokens): the smallest takes {least.seconds / 60:.1f} minutes, of which counting "
-        f"{tokens * rates.counting * _MARGIN / 60:.1f}, and {least.bytes / 1e9:.1f} GB. Give more (--minutes, "
-        f"--memory), or less text."
+        f"a budget of {minutes:g} minutes and {_size(memory)} is too small for any model of this text (about "
+        f"{_tokens(tokens)}): the smallest takes {_duration(least.seconds)}, of which counting "
+        f"{_duration(tokens * rates.counting * _MARGIN)}, and {_size(least.bytes)}. Give more (--minutes, --memory), "
+        f"or less text."
     )
 
 
@@ -157,13 +184,16 @@ def _choice(
     words, state, iterations = step
     if counting.vocab_size == default.vocab_size:
         counting = replace(counting, vocab_size=words)
+    # a part of the text has no more words than all of it, so that all of it can serve what its sample can
+    served = max(1, min(rates.rows, counting.vocab_size) // _STATE_SHARE)
     if settings.state_size == "auto":
-        settings = replace(settings, state_size=state)
+        settings = replace(settings, state_size=int(min(state, served)))
     if settings.iterations == "auto":
         settings = replace(settings, iterations=iterations)
-    V, h, n, R = counting.vocab_size, settings.size, int(settings.iterations), counting.max_lag
+    grown = rates.rows * max(1.0, tokens / rates.sampled) ** _NEW_WORDS
+    V, h, n, R = int(min(counting.vocab_size, grown)), settings.size, int(settings.iterations), counting.max_lag
     p = settings.sketch_size(V) or h
-    E = entries(tokens, V, R)
+    E = min(entries(tokens, V, R), R * float(V) ** 2)
     columns = E * p + _FIRST_LAG * E * PRODUCTS * h + _SPELLING * V * h
     if settings.observations == "words":
         columns += 8 * E * p / R
@@ -171,26 +201,51 @@ def _choice(
     seconds = tokens * rates.counting + columns * rates.products + flops * rates.dense
     mapped, merged = min(8 * E, parse_memory(counting.memory) / 2), min(9 * E, 12.0 * min(V, CORE) ** 2)
     held = mapped + _MARGIN * (max(merged, 12.0 * V * p) + 24.0 * V * h)
-    return Choice(counting, settings, tokens, _MARGIN * seconds, held)
+    return Choice(counting, settings, tokens, V, _MARGIN * seconds, held)
 
 
 def measure(sources: Sequence[Source], text: TextSettings | None, counting: CountSettings, *, threads: int) -> Rates:
     """Measure the rates; kernels that are not compiled yet are compiled first, which is not counted."""
     sample = list(_sample(sources))
     size = max(sum(len(line.encode()) + 1 for line in sample), 1)
-    sampled = replace(counting, vocab_size=min(counting.vocab_size, 20_000), vocabulary=None)
-    count_corpus(iter(sample[:20]), text=text, settings=sampled, threads=threads)
-    began = time.perf_counter()
-    counts = count_corpus(iter(sample), text=text, settings=sampled, threads=threads)
-    seconds = time.perf_counter() - began
-    tokens = max(int(counts.unigrams.sum()), 1)
-    matrix = SparseMatrix.from_scipy(counts.lags[-1], threads=threads)
-    panel = np.ones((len(counts.vocabulary), _PANEL), np.float32)
-    product = _best(lambda: matrix.matmat(panel)) / max(len(matrix.data) * _PANEL, 1)
+    with _quiet():  # all that counting has to say, it says when it counts the text
+        sampled = counting.for_training(text)
+        sampled = replace(sampled, vocab_size=min(counting.vocab_size, 20_000), vocabulary=None)
+        count_corpus(iter(["a b c d e f g h", "b c a d"]), text=text, settings=sampled, threads=threads)
+        began = time.perf_counter()
+        counts = count_corpus(iter(sample), text=text, settings=sampled, threads=threads)
+        seconds = time.perf_counter() - began
+    tokens, rows = max(int(counts.unigrams.sum()), 1), len(counts.vocabulary)
+    some = counts.lags[-1]
+    if some.nnz < _ENOUGH:
+        some = _any_matrix()
+    matrix = SparseMatrix.from_scipy(some, threads=threads)
+    panel = np.ones((matrix.shape[1], _PANEL), np.float32)
+    product = _best(lambda: matrix.matmat(panel)) / (some.nnz * _PANEL)
     square = np.ones((400, 400))
     with one_blas_thread():
         dense = _best(lambda: square @ square) / (2 * 400**3)
-    return Rates(tokens / size, seconds / tokens, product, dense)
+    known = counts.vocabulary.n_types < sampled.vocab_size
+    return Rates(tokens / size, seconds / tokens, product, dense, rows if known else math.inf, tokens)
+
+
+def _any_matrix(size: int = 20_000) -> sp.csr_array:
+    """Return a matrix with enough entries, ten or more in every row."""
+    per_row = -(-_ENOUGH // size)
+    columns = np.sort(np.random.default_rng(0).integers(0, size, (size, per_row), np.int32), axis=1)
+    starts = np.arange(0, columns.size + 1, per_row, dtype=np.int32)
+    return sp.csr_array((np.ones(columns.size, np.float32), columns.ravel(), starts), shape=(size, size))
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    log = logging.getLogger("textlds")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 def _best(work: Callable[[], object], repeats: int = 3) -> float:
