@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import itertools
 import json
 import os
 import platform
@@ -42,12 +43,17 @@ def dask(texts: list[str], embed: textlds.Embedder, processes: int) -> Iterator[
     from dask import dataframe
     from distributed import Client, LocalCluster
 
-    frame = pandas.DataFrame({"text": texts})
     parts = max(processes, len(texts) // BATCH)
-    with LocalCluster(n_workers=processes, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    runs = itertools.count()
+
+    def run() -> Any:
+        frame = pandas.DataFrame({"text": texts, "run": next(runs)})  # what was computed before is not taken again
         lazy = dataframe.from_pandas(frame, npartitions=parts)
         mapped = lazy.map_partitions(embed, meta=lazy._meta.assign(vector=pandas.Series(dtype=object)))
-        yield lambda: mapped["vector"].compute().to_list()
+        return mapped["vector"].compute().to_list()
+
+    with LocalCluster(n_workers=processes, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+        yield run
 
 
 @contextmanager
@@ -100,7 +106,7 @@ def spark(texts: list[str], embed: textlds.Embedder, processes: int) -> Iterator
     session.sparkContext.setLogLevel("ERROR")
     try:
         frame = session.createDataFrame([(text,) for text in texts], ["text"]).repartitionByRange(processes, "text")
-        function = pandas_udf(embed, "array<float>")
+        function = pandas_udf(vectors_of(embed), "array<float>")
         order = {text: number for number, text in enumerate(texts)}
 
         def run() -> Any:
@@ -113,6 +119,17 @@ def spark(texts: list[str], embed: textlds.Embedder, processes: int) -> Iterator
         yield run
     finally:
         session.stop()
+
+
+def vectors_of(embed: textlds.Embedder) -> Callable[[Any], Any]:
+    """Return an embedder as a function from a Series to a Series, whose types Spark reads."""
+    import pandas
+
+    def vectors(texts: Any) -> Any:
+        return embed(texts)
+
+    vectors.__annotations__ = {"texts": pandas.Series, "return": pandas.Series}
+    return vectors
 
 
 FRAMEWORKS = {"Dask": dask, "Ray Data": ray_data, "Hugging Face datasets": hugging_face, "Spark": spark}
@@ -173,7 +190,8 @@ def page(results: dict[str, Any]) -> list[str]:
     return [
         "# One embedder in every framework", "",
         f"By `python -m benchmarks.frameworks`: {results['tokens']:,} tokens of {results['texts']:,} paragraphs, one "
-        f"vector per paragraph, {results['processes']} processes of one thread on {results['machine']}. Rates are of "
+        f"vector per paragraph, {results['processes']} processes of one thread on {results['machine']}, load "
+        f"{results['load']:.1f}. Rates are of "
         "the clock and of a second pass; they include moving text and vectors between processes. The difference is "
         "the largest between any number and that of the library.", "",
         *markdown_table(["framework", "version", "tokens/s", "difference"], rows),
