@@ -73,6 +73,31 @@ def test_a_model_that_breaks_an_invariant(run: Run, model: Path, tmp_path: Path,
     assert "sound" not in wrong
 
 
+NUMBERS = {
+    "negative frequencies": ({"frequencies": np.negative}, "frequencies are no distribution: the least is -"),
+    "one negative frequency": ({"frequencies": lambda f: first(f, -f[0])}, "frequencies are no distribution"),
+    "frequencies that do not sum to one": ({"frequencies": lambda f: 2 * f}, "their sum is 2"),
+    "large contexts": ({"meaning.contexts": lambda C: C * np.float32(1e30)}, "meaning.contexts has numbers up to"),
+    "large spelling": ({"spelling.scale": lambda s: s * np.float32(1e30)}, "spelling.scale has numbers up to"),
+}
+
+
+def first(array: Any, value: Any) -> Any:
+    array[0] = value
+    return array
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_no_learning_gives(run: Run, model: Path, tmp_path: Path, name: str) -> None:
+    changes, message = NUMBERS[name]
+    run("pack", model, "-o", tmp_path / "packed", "--quiet")
+    copy = altered(tmp_path / "packed", tmp_path / "p", "packed.safetensors", **changes)
+    assert message in run("info", copy, "--verify", code=1).stdout
+    if "frequencies" in changes:
+        copy = altered(model, tmp_path / "m", "model.safetensors", **changes)
+        assert "sound" not in run("info", copy, "--verify", code=1).stdout
+
+
 def test_counts_that_no_text_has(run: Run, counts: Path, tmp_path: Path) -> None:
     copy = altered(counts, tmp_path / "c", "counts.safetensors", unigrams=lambda n: np.maximum(n // 2, 1))
     wrong = run("info", copy, "--verify", code=1).stdout

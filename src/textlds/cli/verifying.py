@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from textlds.errors import TextLDSError
+
+_LARGEST = 1e15  # of any number: the square of a larger one, times some thousands, is not finite in float32
+_OF_CONTEXTS = 1e6  # of a ridge regression between averages of vectors of length one: tens, in practice
 
 
 def what_is_wrong(path: Path) -> list[str]:
@@ -48,24 +51,51 @@ def _model(path: Path, config: dict[str, Any]) -> Iterator[str]:
 
     from textlds.lds.params import check_stationary
     from textlds.model.files import ARRAYS, is_packed
+    from textlds.model.packed import ARRAYS as PACKED
     from textlds.model.textlds import TextLDS
     from textlds.storage.arrays import read_arrays
 
-    model, packed = TextLDS.load(path), is_packed(path)
+    packed = is_packed(path)
+    arrays = read_arrays(path / (PACKED if packed else ARRAYS))
+    wrong = list(_numbers(arrays))
+    yield from wrong
+    if wrong:
+        return  # nothing can be expected of it
+    model = TextLDS.load(path)
     if not packed:
-        arrays = read_arrays(path / ARRAYS)
         for name in ("Q", "filt_filt", "smooth_smooth", "noise.M"):
             if name in arrays:
                 skew = float(np.abs(arrays[name] - arrays[name].T).max(initial=0))
                 if skew > 1e-9 * float(np.abs(arrays[name]).max(initial=0)):
                     yield f"{name} is not symmetric: two entries that should be equal differ by {skew:.3g}."
         check_stationary(arrays["A"])
-    words = list(model.vocabulary.words[:100])
-    for recipe in ("paper", "features") if model.observations == "words" and not packed else ("features",):
+    words = [*model.vocabulary.words[:100], "qzxqzx", "Unheard-of"]  # the last two by their spelling
+    recipes = ["features"]
+    if model.observations == "words" and not packed:
+        recipes.append("paper")
+    if any(name.startswith("meaning") for name in arrays):
+        recipes.append("meaning")
+    for recipe in recipes:
         for text in model.embed([words], recipe=recipe):  # raises where the noise or the gains make no sense
             lengths = np.linalg.norm(text.vectors.reshape(-1, model.state_size), axis=1)
             if not np.all((np.abs(lengths - 1) < 1e-3) | (lengths == 0)):
                 yield f"vectors of the recipe {recipe!r} are not of length one."
+
+
+def _numbers(arrays: Mapping[str, Any]) -> Iterator[str]:
+    """Look for numbers that no learning gives, although all shapes are right."""
+    import numpy as np
+
+    for name, array in arrays.items():
+        if np.issubdtype(array.dtype, np.floating):
+            largest = float(np.abs(array).max(initial=0))
+            limit = _OF_CONTEXTS if name.endswith("meaning.contexts") else _LARGEST
+            if not largest <= limit:  # not a number is not, either
+                yield f"{name} has numbers up to {largest:.3g}, but learning gives none above {limit:.0e}."
+    if "frequencies" in arrays:
+        least, total = float(arrays["frequencies"].min(initial=0)), float(arrays["frequencies"].sum(dtype=np.float64))
+        if not (least >= 0 and abs(total - 1) < 1e-3):
+            yield f"frequencies are no distribution: the least is {least:.3g}, and their sum is {total:.6g}."
 
 
 def _index(path: Path, config: dict[str, Any]) -> Iterator[str]:
