@@ -189,7 +189,13 @@ def test_ablations(run):
 
 def test_similarity(run):
     cells = run("similarity")["cells"]
-    assert set(cells) == {f"{name} / seed {seed}" for name in ("LDS", "word2vec") for seed in (0, 1)}
+    assert set(cells) == {f"{name} / seed {seed}" for name in ("default", "LDS", "word2vec") for seed in (0, 1)}
+    assert set(cells["default / seed 0"]["figures"]) >= {
+        "MEN",
+        "MEN / use",
+        "SCWS, meaning",
+        "SCWS, meaning in context",
+    }
     found = cells["LDS / seed 0"]["figures"]
     assert found["MEN"]["found"] == found["MEN"]["pairs"] == 66
     # words of a kind stand in the same places here, which is all that the scores of the test know

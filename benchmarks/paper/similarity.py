@@ -11,7 +11,7 @@ from benchmarks.paper.kinds import BEST, STATE, kind_features
 from benchmarks.paper.store import Cell, Store
 from textlds.errors import ArgumentError
 from textlds.evaluation.data import read_pairs, read_scws
-from textlds.evaluation.features import Features, with_neighbours
+from textlds.evaluation.features import Features, model_features, with_neighbours
 from textlds.evaluation.similarity import evaluate_context_pairs, evaluate_pairs
 
 TITLE = "Word similarity"
@@ -25,12 +25,17 @@ KINDS = tuple(dict.fromkeys((*ALONE_KINDS, STATE, "state, equal evidence", "left
 
 def cells(job: Job, store: Store) -> list[Cell]:
     """Return a cell for each contender and seed."""
-    corpus = job.corpus()
+    corpus, default = job.corpus(), job.default_corpus()
     asked = {"count": corpus.count, "tokens": corpus.tokens}
     made = []
     for seed in range(job.seeds):
-        fit = {**job.fit, "seed": seed}
+        fit, default_fit = {**job.fit, "seed": seed}, {**job.default_fit, "seed": seed}
         made += [
+            Cell(
+                f"default / seed {seed}",
+                {"count": default.count, "tokens": default.tokens, "fit": default_fit},
+                lambda fit=default_fit: _default(job, fit),  # type: ignore[misc]
+            ),
             Cell(
                 f"LDS / seed {seed}",
                 {**asked, "fit": fit, "words": settings.WORDS},
@@ -49,6 +54,14 @@ def _lds(job: Job, fit: dict[str, Any]) -> dict[str, Any]:
     model = job.work.model(job.corpus(), **fit)
     kinds = {kind: kind_features(model, kind) for kind in KINDS}
     return _scores(job, {kind: kinds[kind] for kind in ALONE_KINDS}, kinds)
+
+
+def _default(job: Job, fit: dict[str, Any]) -> dict[str, Any]:
+    """The model that users get where they ask for nothing: meaning, and meaning in context."""
+    model = job.work.model(job.default_corpus(), **fit)
+    recipes = {"meaning": "word_meaning", "use": "word", "meaning in context": "meaning", "state": "context"}
+    kinds = {kind: model_features(model, recipe=recipe) for kind, recipe in recipes.items()}
+    return _scores(job, {kind: kinds[kind] for kind in ("meaning", "use")}, kinds)
 
 
 def _word2vec(job: Job, seed: int) -> dict[str, Any]:
