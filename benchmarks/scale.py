@@ -7,10 +7,12 @@ counting   raw text to a counts folder in a process of its own: seconds, core se
            no new pairs, so that its counts are too small and its time is a little too good.
 fitting    with --fit, a model of the same counts, likewise
 peers      with --peers, on so many tokens and one thread: an epoch of gensim's CBOW, one of fastText's (floret), and
-           GloVe's counting as scipy does it, all with a window of seven words
+           GloVe's counting as scipy does it, all with a window of seven words. What fastText takes to set up its table
+           of two million rows is measured on a few lines.
 embedding  with --model, tokens per core second from raw text, and the limit that matrix products set: a token's state
            takes two products with h x h matrices, whatever else is done
-costs      core hours and bytes for 10⁹, 10¹¹ and 10¹² tokens from these rates; bytes of counts grow as T^0.8
+costs      core hours and bytes for 10⁹, 10¹¹ and 10¹² tokens. Their rates are fitted to the smaller runs and tried on
+           the larger ones: counting grows with the tokens, fitting with the bytes of the counts, which grow as T^0.8
 
 Writes scale.json, scale.md and scale.png. What is there already and is not measured again is kept.
 """
@@ -35,8 +37,9 @@ import textlds
 from benchmarks.texts import BYTES_A_TOKEN, first_lines, markdown_table
 from textlds.learn.budget import entries
 
-GOALS = (1e9, 1e11, 1e12)
+GOALS = {1e9: "10⁹", 1e11: "10¹¹", 1e12: "10¹²"}
 WINDOW = 7
+FASTTEXT = "fastText, CBOW, an epoch"
 # the peak of the process itself: ru_maxrss of a child begins with that of its parent
 _CHILD = """
 import json, time
@@ -77,6 +80,7 @@ def main() -> None:
                 write(results, arguments.results)
         if arguments.peers:
             results["peers"], results["peers_tokens"] = peers(arguments, Path(folder)), arguments.peers
+            results["fastText set-up, core seconds"] = fasttext(arguments, 2e4, Path(folder))
     if arguments.model:
         results["embedding"] = embedding(arguments)
     print(json.dumps({name: results.get(name) for name in ("peers", "embedding")}, indent=1))
@@ -141,12 +145,18 @@ def peers(arguments: argparse.Namespace, folder: Path) -> dict[str, float]:
     began = time.process_time()
     count_as_glove(lines)
     found["GloVe's counting, scipy"] = time.process_time() - began
-    code = (
-        f"import floret; floret.train_unsupervised({str(text)!r}, model='cbow', dim={h}, ws={WINDOW}, epoch=1, "
-        f"thread=1, verbose=0)"
-    )
-    found["fastText, CBOW, an epoch"] = child(code)["core seconds"]
+    found[FASTTEXT] = fasttext(arguments, arguments.peers, folder)
     return {name: 1e6 * seconds / tokens for name, seconds in found.items()}
+
+
+def fasttext(arguments: argparse.Namespace, tokens: float, folder: Path) -> float:
+    """Return the core seconds of an epoch of fastText's CBOW on so many tokens, one thread, set-up included."""
+    text = folder / "fasttext.txt"
+    write_text(arguments.text, tokens, text)
+    return child(
+        f"import floret; floret.train_unsupervised({str(text)!r}, model='cbow', dim={arguments.state_size}, "
+        f"ws={WINDOW}, epoch=1, thread=1, verbose=0)"
+    )["core seconds"]
 
 
 def count_as_glove(lines: list[list[str]]) -> sp.csr_array:
@@ -184,21 +194,75 @@ def embedding(arguments: argparse.Namespace) -> dict[str, float]:
     return found
 
 
+def parted(growth: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the runs that rates are fitted to, and the larger ones that they are tried on.
+
+    Repeated text is tried on; without any, the largest run is.
+    """
+    known = [row for row in growth if not row["repeated"]] or growth[:1]
+    if len(known) == len(growth) > 1:
+        known = growth[:-1]
+    return known, [row for row in growth if row not in known]
+
+
+def line(rows: list[dict[str, Any]], stage: str) -> tuple[float, float]:
+    """Return (a, b) of core seconds = a + b x, x the tokens of counting or the bytes of the counts for fitting.
+
+    Relative errors count, so that the small runs do; a is at least 0.
+    """
+    rows = [row for row in rows if stage in row]
+    x = np.array([amount(row, stage) for row in rows])
+    y = np.array([row[stage]["core seconds"] for row in rows])
+    if len(rows) > 1:
+        b, a = np.polyfit(x, y, 1, w=1 / y)
+        if a >= 0 < b:
+            return float(a), float(b)
+    return 0.0, float(np.mean(y / x))
+
+
+def amount(row: dict[str, Any], stage: str) -> float:
+    """Return what the time of a stage grows with."""
+    return float(row["tokens"] if stage == "counting" else row["counts bytes"])
+
+
+def tried(results: dict[str, Any]) -> list[tuple[float, str, float, float]]:
+    """Return tokens, stage, predicted and measured core seconds of every run that no rate was fitted to."""
+    known, others = parted(results["growth"])
+    found: list[tuple[float, str, float, float]] = []
+    for row in others:
+        for stage in ("counting", "fitting"):
+            if stage in row and any(stage in one for one in known):
+                a, b = line(known, stage)
+                found.append((row["tokens"], stage, a + b * amount(row, stage), row[stage]["core seconds"]))
+    return found
+
+
 def costs(results: dict[str, Any]) -> dict[str, dict[str, float]]:
-    """Return what corpora cost at the rate of the largest that was counted."""
-    last = results["growth"][-1]
-    per_token = last["counting"]["core seconds"] / last["tokens"]
+    """Return what corpora cost at the rates of the smaller runs; fitting only if it was measured."""
+    known, _ = parted(results["growth"])
     rate = results["embedding"]["context, tokens per core second"]
-    return {
-        f"{goal:.0e}": {
+    found = {}
+    for goal in GOALS:
+        counts_bytes = 8 * entries(goal, results["vocab_size"], WINDOW)
+        of_stages = {}
+        for stage, x in (("counting", goal), ("fitting", counts_bytes)):
+            if any(stage in row for row in known):
+                a, b = line(known, stage)
+                of_stages[f"{stage} core hours"] = (a + b * x) / 3600
+        found[f"{goal:.0e}"] = {
             "text bytes": goal * BYTES_A_TOKEN,
-            "counting core hours": goal * per_token / 3600,
-            "counts bytes": 8 * entries(goal, 200_000, 7),
+            **of_stages,
+            "counts bytes": counts_bytes,
             "embedding core hours": goal / rate / 3600,
             "bytes of one vector per token": goal * 4 * results["embedding"]["state size"],
         }
-        for goal in GOALS
-    }
+    return found
+
+
+def plain(value: float) -> str:
+    """Return three digits of a number, and no exponent."""
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.0f}" if rounded >= 100 else f"{rounded:.10f}".rstrip("0").rstrip(".")
 
 
 def write(results: dict[str, Any], folder: Path) -> None:
@@ -215,25 +279,46 @@ def write(results: dict[str, Any], folder: Path) -> None:
             [_cells(row) for row in results["growth"]],
         ),
     ]  # fmt: skip
+    trials = tried(results)
+    if trials:
+        sizes = ", ".join(f"{row['tokens'] / 1e6:,.6g}M" for row in parted(results["growth"])[0])
+        lines += [f"Rates fitted to the runs of {sizes} tokens, and tried on the others:", ""]
+        lines += markdown_table(
+            ["tokens", "", "predicted, core s", "measured, core s", "measured / predicted"],
+            [
+                [f"{tokens / 1e6:,.6g}M", stage, plain(predicted), plain(measured), f"{measured / predicted:.2f}"]
+                for tokens, stage, predicted, measured in trials
+            ],
+        )
     if "peers" in results:
-        last = results["growth"][-1]
+        last = parted(results["growth"])[0][-1]
         own = {"textlds, counting": 1e6 * last["counting"]["core seconds"] / last["tokens"]}
         rates = [[name, f"{value:.3f}"] for name, value in (own | results["peers"]).items()]
         lines += markdown_table(["one pass over the text", "core seconds per million tokens"], rates)
+        set_up = results.get("fastText set-up, core seconds")
         lines += [
-            f"The others read {results['peers_tokens'] / 1e6:g}M tokens, on one thread; fastText's figure includes "
-            "setting up its table of two million rows, which longer texts make up for.", "",
+            f"textlds read {last['tokens'] / 1e6:,.6g}M tokens, the others {results['peers_tokens'] / 1e6:g}M on one "
+            "thread; fastText's figure includes setting up its table of two million rows"
+            + (f" ({set_up:.1f} core seconds)" if set_up else "") + ", which longer texts make up for.", "",
         ]  # fmt: skip
     if "embedding" in results:
         lines += ["Embedding from raw text, one thread:", ""]
         lines += [*(f"- {name}: {value:,.0f}" for name, value in results["embedding"].items()), ""]
-        costs_ = [
-            [goal, f"{c['text bytes'] / 1e12:.3g}", f"{c['counting core hours']:.3g}", f"{c['counts bytes'] / 1e9:.3g}",
-             f"{c['embedding core hours']:.3g}", f"{c['bytes of one vector per token'] / 1e12:.3g}"]
-            for goal, c in costs(results).items()
-        ]  # fmt: skip
-        head = ["tokens", "text TB", "counting, core hours", "counts GB", "embedding, core hours", "vectors TB"]
-        lines += markdown_table(head, costs_)
+        found = costs(results)
+        columns = {
+            "text TB": ("text bytes", 1e12),
+            "counting, core hours": ("counting core hours", 1),
+            "counts GB": ("counts bytes", 1e9),
+            "fitting, core hours": ("fitting core hours", 1),
+            "embedding, core hours": ("embedding core hours", 1),
+            "vectors TB": ("bytes of one vector per token", 1e12),
+        }
+        columns = {head: (name, unit) for head, (name, unit) in columns.items() if name in found["1e+09"]}
+        cells = [
+            [GOALS[float(goal)], *(plain(cost[name] / unit) for name, unit in columns.values())]
+            for goal, cost in found.items()
+        ]
+        lines += ["At these rates, extrapolated:", "", *markdown_table(["tokens", *columns], cells)]
     (folder / "scale.md").write_text("\n".join(lines), encoding="utf-8")
     draw(results, folder / "scale.png")
 
@@ -264,9 +349,15 @@ def draw(results: dict[str, Any], path: Path) -> None:
         own = [row["tokens"] for row in rows]
         left.plot(own, [row[stage]["core seconds"] for row in rows], marker="o", label=stage)
         right.plot(own, [row[stage]["peak bytes"] / 1e9 for row in rows], marker="o", label=stage)
-    drawn = {name: rate for name, rate in results.get("peers", {}).items() if not name.startswith("fastText")}
-    for name, rate in drawn.items():  # that of fastText is not a rate: most of it is setting up its table
-        left.plot(tokens, [rate * n / 1e6 for n in tokens], linestyle="--", linewidth=1, label=f"{name}, at its rate")
+    for name, rate in results.get("peers", {}).items():
+        set_up = results.get("fastText set-up, core seconds", 0.0) if name == FASTTEXT else 0.0
+        if name == FASTTEXT and not set_up:  # most of a short run is setting up its table: no rate, but a measurement
+            n = results["peers_tokens"]
+            left.plot([n], [rate * n / 1e6], marker="x", linestyle="", label=f"{name}, set-up included, as measured")
+            continue
+        per_token = max(rate - 1e6 * set_up / results["peers_tokens"], 0.0) if set_up else rate
+        label = f"{name}, at its rate"
+        left.plot(tokens, [set_up + per_token * n / 1e6 for n in tokens], linestyle="--", linewidth=1, label=label)
     right.plot(tokens, [row["counts bytes"] / 1e9 for row in growth], marker="o", label="counts on disk")
     for axes, label in ((left, "core seconds"), (right, "GB")):
         axes.set(xscale="log", yscale="log", xlabel="tokens (beyond 75M: repeated text)", ylabel=label)

@@ -227,10 +227,42 @@ def test_scale(run, text, tmp_path):
     assert large["repeated"]
     assert large["counting"]["core seconds"] > 0
     assert found["embedding"]["context, tokens per core second"] > 0
-    costs = importlib.import_module("benchmarks.scale").costs(found)
+    scale = importlib.import_module("benchmarks.scale")
+    costs = scale.costs(found)
     assert costs["1e+12"]["counting core hours"] == pytest.approx(1000 * costs["1e+09"]["counting core hours"])
     assert (tmp_path / "scale.png").stat().st_size > 1000
-    assert "0M, repeated |" in (tmp_path / "scale.md").read_text(encoding="utf-8")
+    page = (tmp_path / "scale.md").read_text(encoding="utf-8")
+    assert "0M, repeated |" in page
+    assert "| 0.06M | counting |" in page
+
+
+def test_scale_predicts_runs_that_it_was_not_fitted_to(tmp_path):
+    """Rates of the smaller runs; the largest is what they are tried on."""
+    scale = importlib.import_module("benchmarks.scale")
+
+    def row(tokens, repeated=False, factor=1.0):
+        stages = {"counting": 1 + 2e-7 * tokens, "fitting": 10 + 100 * tokens**0.8 / 1e6}
+        seconds = {name: {"seconds": s, "core seconds": factor * s, "peak bytes": 1e9} for name, s in stages.items()}
+        return {"tokens": tokens, "repeated": repeated, "load": 1, "busy": 1, "counts bytes": tokens**0.8, **seconds}
+
+    embedding = {"context, tokens per core second": 1e5, "state size": 200}
+    results = {"growth": [row(5e6), row(20e6), row(75e6), row(330e6, factor=2.0)], "vocab_size": 200_000}
+    results |= {"state_size": 200, "threads": 2, "embedding": embedding, "peers_tokens": 1e6}
+    results["peers"] = {"gensim, CBOW, an epoch": 1.5, scale.FASTTEXT: 16.0}
+    (_, first, predicted, measured), (_, second, *fitting) = scale.tried(results)
+    assert (first, second) == ("counting", "fitting")
+    assert (predicted, measured) == (pytest.approx(67), pytest.approx(134))
+    assert fitting[1] == pytest.approx(2 * fitting[0])
+    assert scale.costs(results)["1e+12"]["counting core hours"] == pytest.approx((1 + 2e5) / 3600)
+    results["growth"].append(row(1e9, repeated=True))
+    assert [tokens for tokens, *_ in scale.tried(results)] == [1e9, 1e9]
+    scale.write(results, tmp_path)
+    page = (tmp_path / "scale.md").read_text(encoding="utf-8")
+    assert "e+" not in page
+    assert "| 1,910 |" in page
+    assert "fitting, core hours" in page
+    stored = json.loads((Path(scale.__file__).parents[1] / "docs" / "results" / "scale.json").read_text())
+    assert all(0.5 < measured / predicted < 2 for _, _, predicted, measured in scale.tried(stored))
 
 
 def test_frameworks(run, text, tmp_path):
