@@ -22,7 +22,7 @@ from textlds.lexicon.meaning import CORE, TRUST, fit_contexts, make_meaning, win
 from textlds.lexicon.spelling import fit_spelling
 from textlds.lexicon.unknown import spelt
 from textlds.linalg.sphere import on_sphere
-from textlds.model.words import SPELLED
+from textlds.model.words import mixed_vectors
 
 Table = NDArray[np.float32]
 _BANDS = ((20, 100), (100, 1000), (1000, 10_000), (10_000, 1_000_000))
@@ -65,9 +65,8 @@ def new_words(
             if len(some) < 100:
                 continue
             vectors = on_sphere(np.array([_average(model, texts, places[word], n, rng) for word in some]) @ contexts)
-            mixed = n / (n + SPELLED) * vectors + SPELLED / (n + SPELLED) * spelled[often]
             row[f"contexts: {n}"] = _mean_cosine(vectors, truth[often])
-            row[f"both: {n}"] = _mean_cosine(mixed, truth[often])
+            row[f"both: {n}"] = _mean_cosine(mixed_vectors(spelled[often], vectors, n), truth[often])
         found.append(row)
     return found
 

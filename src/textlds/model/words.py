@@ -40,7 +40,17 @@ Vectors = NDArray[np.float32]
 WordOrVector = str | NDArray[Any]
 
 _USUAL = 20  # occurrences below which a word's neighbours say little
-SPELLED = 4  # occurrences in contexts that count as much as the spelling of a new word
+_CONTEXT = 0.25  # what one context counts beside the spelling of a new word; n of them, √n times as much
+
+
+def mixed_vectors(spelled: Vectors, inferred: Vectors, contexts: int) -> Vectors:
+    """Return vectors of new words from those that their spelling and some contexts predict, each (n, h), length one.
+
+    Two predictions with cosines a and b to the truth and independent errors count a / (1 − a²) to b / (1 − b²). That of
+    the spelling does not change; that of contexts grows with their number.
+    """
+    mixed: Vectors = on_sphere(spelled + np.float32(_CONTEXT * np.sqrt(contexts)) * inferred)
+    return mixed
 
 
 class Words(Mapping[str, Vectors]):
@@ -219,8 +229,7 @@ class Words(Mapping[str, Vectors]):
         spelled = space.spelt([word])
         if not len(sums):
             raise ArgumentError(f"the contexts hold nothing but the word {word!r}; give texts with other words.")
-        weight = np.float32(SPELLED / (SPELLED + len(sums)))
-        vector: Vectors = on_sphere((1 - weight) * space.inferred(sums)[None] + weight * spelled)[0]
+        vector: Vectors = mixed_vectors(spelled, space.inferred(sums)[None], len(sums))[0]
         return vector
 
     def _unknown(self, word: object) -> UnknownWordError:
