@@ -79,7 +79,7 @@ def test_no_limit_makes_learning_read_the_counts_again_and_again(folder, monkeyp
     monkeypatch.setattr(StreamedLags, "_merged", lambda self, *job: ranges.append(job) or merged(self, *job))
     n = len(counts.vocabulary)
     found = counts.lags.cooccurrences([1.0] * 7, rows=(0, n), columns=n)
-    assert len(ranges) <= 2 * 32
+    assert len(ranges) <= 2 * 16
     whole = cooccurrences(LagCounts.load(folder / "counts").lags, [1.0] * 7, rows=(0, n), columns=n, threads=1)
     np.testing.assert_array_equal(found.to_dense(), whole.to_dense())
 

@@ -2,7 +2,7 @@
 
 The rows of every N_k are read in blocks, multiplied and dropped; a product reads every row once. What is held besides:
 a block, N_1, whose transpose profiles ask for again and again, and the merged counts M of the most frequent words. M is
-made in ranges of rows; each range reads all lags once for its columns, so that there are never more than some dozens.
+made in ranges of rows; each range reads all lags once for its columns, so that there are never many.
 
 Rows are independent of each other, so the bits are those of counts in memory.
 """
@@ -34,7 +34,7 @@ Function = Callable[[NDArray[Any]], NDArray[Any]]
 _BLOCK, _RANGE = 16, 4  # shares of the memory: one for a block of rows, one for the columns of a range of M
 _ENTRY_BYTES = 8
 _LEAST_BLOCK = 1 << 16  # bytes
-_RANGES = 32  # of M, at most, about: each reads all counts
+_RANGES = 16  # of M, at most, about: each reads all counts
 _LEAST_SHARE = 8  # lag 1 alone, which is held, is about a twelfth of the counts
 _LEAST = 64 * 10**6  # enough for counts of any size, as for counting
 
