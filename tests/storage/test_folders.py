@@ -6,12 +6,13 @@ import stat
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from storage.sealing import edit_config
-from textlds.errors import FormatError, OutputExistsError
+from textlds.errors import ArgumentError, FormatError, OutputExistsError
 from textlds.storage import folders as storage
 from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.folders import (
@@ -24,6 +25,7 @@ from textlds.storage.folders import (
     write_config,
     write_json,
 )
+from textlds.storage.work import Work
 
 
 def write_example(path, *, kind="model", value=1.0, force=False):
@@ -409,3 +411,13 @@ def test_a_config_that_was_altered_is_refused_and_one_of_before_sums_is_not(exam
     del config["config_sha256"]
     (example / CONFIG).write_text(json.dumps(config, indent=4), encoding="utf-8")
     assert read_config(example) == config
+
+
+@pytest.mark.parametrize("output", ["s3://bucket/model", Path("file:///tmp/model"), "gs://b/x.npz"])
+def test_a_url_is_no_output_on_this_machine(output, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ArgumentError, match="is a URL"), new_folder(output):
+        pass
+    with pytest.raises(ArgumentError, match="is a URL"):
+        Work(output, {})
+    assert not list(tmp_path.iterdir())

@@ -54,9 +54,13 @@ def command(
     continues from there.
     """
     if scheduler is not None:
-        from textlds.integrations.cluster import connect
+        from textlds.integrations.cluster import connect, refuse_options
         from textlds.integrations.dask import count_on_cluster_to_folder
 
+        refuse_options(
+            {"--resume": resume, "--threads": threads is not None},
+            "Counting on a cluster always begins anew, and workers have threads of their own: leave it out.",
+        )
         with connect(scheduler) as client:
             count_on_cluster_to_folder(
                 client, files, output, text=text, settings=counting, force=force, progress=not quiet

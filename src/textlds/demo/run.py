@@ -28,9 +28,9 @@ PSEUDOCOUNT = 100.0  # much for so little text: what rare words teach here is mo
 # Chosen once by looking at what this text is about.
 WORDS = ("should", "list", "first", "None", "returns", "because")
 IN_CONTEXT = (
-    ("set", "The flag is set to true by default.", "Return the set of all elements."),
-    ("mean", "The mean of the distribution.", "This does not mean that the result is wrong."),
-    ("call", "This method may call the function again.", "The result of the last call is returned."),
+    ("key", "The key of the dictionary is a string.", "Press the key on the keyboard to move the cursor."),
+    ("order", "The order of the polynomial is the degree of the spline.", "The items are sorted in ascending order."),
+    ("function", "The Bessel function of the first kind.", "The function is called with the arguments."),
 )
 ENGLISH = "en"
 ENGLISH_IN_CONTEXT = (

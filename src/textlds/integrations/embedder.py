@@ -4,7 +4,7 @@
     frame.map_partitions(embed)            Dask
     dataset.map_batches(embed)             Ray Data
     dataset.map(embed, batched=True)       Hugging Face datasets
-    pandas_udf(embed, "array<float>")      Spark, for a column
+    pandas_udf("array<float>")             Spark, of a function with types that calls it
 
 It holds the path of a model, not the model. Each process reads the model when it first needs it, and keeps it.
 """

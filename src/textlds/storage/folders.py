@@ -30,7 +30,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from textlds.errors import NO_ROOM, REMEDY, FormatError, OutputExistsError
+from textlds.errors import NO_ROOM, REMEDY, ArgumentError, FormatError, OutputExistsError
 from textlds.linalg.threads import default_threads
 
 CONFIG = "config.json"
@@ -50,13 +50,18 @@ _DEEPEST = 50  # levels of JSON
 def check_output(path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """Refuse an output path that exists, before any work is done for it."""
     path = Path(path)
+    refuse_url(path)
     if path.exists() and not force:
         raise OutputExistsError(f"{path} exists already. Choose another output, or overwrite it with force (--force).")
     if path.is_dir() and any(path.iterdir()) and not _is_ours(path):
-        raise OutputExistsError(
-            f"{path} is a folder that textlds did not write; not overwriting it. Choose another output."
-        )
+        raise OutputExistsError(f"{path} is a folder that textlds did not write; choose another output.")
     return path
+
+
+def refuse_url(path: Path) -> None:
+    """Refuse an output that is a URL: as a path it has lost a slash, and a folder ``s3:`` would be made here."""
+    if path.parts and path.parts[0].endswith(":") and len(path.parts[0]) > 2:  # C: is a drive
+        raise ArgumentError(f"{path} is a URL, but the output is written on this machine. Give a path, and copy it.")
 
 
 def _is_ours(folder: Path) -> bool:

@@ -34,6 +34,7 @@ from textlds.storage.folders import (
     new_file,
     new_folder,
     read_json,
+    refuse_url,
     remove,
     unlock,
 )
@@ -86,6 +87,7 @@ class Work:
         self._job, self._again, self._force = json.loads(json.dumps(job)), again, force
         if resume and not again:
             raise ArgumentError("this text cannot be read a second time, so there is nothing to resume.")
+        refuse_url(self.output)
         _refuse_old(self.output, force=force)
         new = not self.folder.exists()
         self._held = _locked(self.folder, self.output)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from textlds.cli import options as opt
-from textlds.cli.output import print_json, say
+from textlds.cli.output import local_output, parts_made, print_json, say
 from textlds.cli.tagger import options as own
 from textlds.cli.texts import open_texts, read_texts
 from textlds.errors import ArgumentError
@@ -95,7 +95,7 @@ def tag_files(
 
 
 def tag_on_scheduler(
-    scheduler: str, tagger: Path, files: list[str], output: Path | None, *, min_confidence: float, quiet: bool
+    scheduler: str, tagger: Path, files: list[str], output: str | None, *, min_confidence: float, quiet: bool
 ) -> dict[str, int]:
     """Tag files on a Dask cluster into a folder of Parquet files; returns how many parts and texts there are."""
     from textlds.integrations.cluster import connect
@@ -115,7 +115,7 @@ def command(
     tagger: own.Tagger,
     files: opt.TextFiles = None,
     output: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--output",
             "-o",
@@ -156,19 +156,21 @@ def command(
     too. CoNLL-U that is read and written as CoNLL-U keeps its comments and its other columns.
     """
     if scheduler is not None:
-        given = {"--input": input != "auto", "--model": model is not None, "--force": force, "--threads": threads}
-        if unused := [name for name, value in given.items() if value]:
-            raise ArgumentError(
-                f"{' and '.join(unused)} cannot be used with --scheduler: workers read raw text or Parquet, with the "
-                f"tagger's own model and one thread each, and keep the parts that are there. Leave it out."
-            )
+        from textlds.integrations.cluster import refuse_options
+
+        refuse_options(
+            {"--input": input != "auto", "--model": model is not None, "--force": force, "--threads": bool(threads)},
+            "Workers read raw text or Parquet with the tagger's own model, and keep the parts that are there: leave it "
+            "out.",
+        )
         parts = tag_on_scheduler(scheduler, tagger, files or [], output, min_confidence=min_confidence, quiet=quiet)
         if as_json:
             print_json({"output": str(output), **parts})
-        say(f"Wrote {output}: {parts['made']} of {parts['parts']} parts now, {parts['texts']:,} texts.", quiet=quiet)
+        say(parts_made(str(output), parts), quiet=quiet)
         return
+    target = None if output is None else local_output(output, remedy="With --scheduler, it may be one.")
     done = tag_files(
-        tagger, files or [], output, to=to, input=input, model=model, min_confidence=min_confidence,
+        tagger, files or [], target, to=to, input=input, model=model, min_confidence=min_confidence,
         encoding_errors=encoding_errors, threads=threads, force=force, quiet=quiet or output is None,
     )  # fmt: skip
     if output is not None:
