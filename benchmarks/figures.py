@@ -15,7 +15,10 @@ BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
 
 def main() -> None:
-    rows = [*counting(), *learning(), *inference(), *taggers(), *tagging(), *entities(), *language(), *recurrent()]
+    rows = [
+        *similarity(), *counting(), *learning(), *scale(), *inference(), *serving(), *taggers(), *tagging(),
+        *entities(), *language(), *recurrent(),
+    ]  # fmt: skip
     table = ["| what | textlds | next to | script |", "|---|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
     titles = {
         "taggers": "Whole taggers: accuracy against speed",
@@ -38,6 +41,58 @@ def load(name: str) -> dict[str, Any]:
     path = RESULTS / f"{name}.json"
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return content
+
+
+def similarity() -> list[tuple[str, str, str, str]]:
+    cells = load("paper/similarity").get("cells", {})
+    own, other = (cells.get(f"{name} / seed 0", {}).get("figures") for name in ("default", "word2vec"))
+    if not own or not other:
+        return []
+    alone = [name for name in own if " / " not in name and not name.startswith("SCWS")]
+
+    def told(found: dict[str, Any], names: list[str]) -> str:
+        return " / ".join(f"{100 * found[name]['rho']:.1f}" for name in names)
+
+    names = ", ".join(alone)
+    return [
+        (f"similarity of words to people's judgements, {names}", told(own, alone), f"word2vec {told(other, alone)}",
+         "`paper`"),
+        ("words in context, SCWS", told(own, ["SCWS, meaning in context"]),
+         f"word2vec {told(other, ['SCWS, word2vec'])}", "`paper`"),
+    ]  # fmt: skip
+
+
+def scale() -> list[tuple[str, str, str, str]]:
+    found = load("scale")
+    if not found.get("growth") or "fitting" not in found["growth"][-1]:
+        return []
+    last = found["growth"][-1]
+    both = [last["counting"], last["fitting"]]
+    amount = f"{last['tokens'] / 1e6:,.0f}M tokens{' (repeated text)' if last['repeated'] else ''}"
+    return [
+        (
+            f"raw text to model, {amount}, V = {found['vocab_size']:,}, h = {found['state_size']}, "
+            f"threads: {found['threads']}",
+            f"{sum(one['seconds'] for one in both) / 60:.1f} min",
+            f"{max(one['peak bytes'] for one in both) / 1e9:.1f} GB at most",
+            "`scale.py`",
+        )
+    ]
+
+
+def serving() -> list[tuple[str, str, str, str]]:
+    found = load("serving")
+    if not found:
+        return []
+    share = found["share of the library, Arrow, 64 clients"]["tokens/s"]
+    return [
+        (
+            "server with 64 clients, of the library's own rate; one client, 20 tokens, p99",
+            f"{share:.0%}, {found['latency']['1']['p99']:.1f} ms",
+            f"a small transformer behind the same server {found['transformer']['8']['tokens/s']:,.0f} tokens/s",
+            "`serving.py`",
+        )
+    ]
 
 
 def counting() -> list[tuple[str, str, str, str]]:
