@@ -172,6 +172,22 @@ def test_conllu_keeps_what_it_was(run: Run, tagger: Path, finder: Path, tmp_path
     assert "NER=B-PER" in names[8]
 
 
+@pytest.mark.parametrize(("column", "place"), [("XPOS", 4), ("5", 4), ("xpos", 4), ("misc:Kind", 9)])
+def test_tags_go_where_they_were_learnt_from(
+    run: Run, model: Path, files: Path, tmp_path: Path, column: str, place: int
+) -> None:
+    train = tmp_path / "train.conllu"
+    rows = [line.split("\t") for line in (files / "train.conllu").read_text().splitlines()]
+    train.write_text("".join("\t".join([*row[:9], f"Kind={row[4]}"] if len(row) == 10 else row) + "\n" for row in rows))
+    run("tagger", "train", model, "--train", train, "--column", column, "-o", tmp_path / "t", *OPTIONS)
+    found = run("tagger", "tag", tmp_path / "t", train).stdout.splitlines()
+    cells = [line.split("\t") for line in found if line[:1].isdigit()]
+    given = [row for row in rows if len(row) == 10]
+    assert [row[3] for row in cells] == [row[3] for row in given]
+    shown = [row[place].partition("Kind=")[2].partition("|")[0] if place == 9 else row[place] for row in cells]
+    assert sum(a == row[4] for a, row in zip(shown, given, strict=True)) > 0.8 * len(given)
+
+
 def test_entities_in_parquet(run: Run, finder: Path, files: Path, tmp_path: Path) -> None:
     import pyarrow.parquet
 

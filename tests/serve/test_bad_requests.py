@@ -77,6 +77,8 @@ def test_too_many_tokens_texts_or_bytes(served: Served) -> None:
     million = served.post("/embed", {"inputs": "word " * 1_000_000})
     assert (million.status_code, million.json()["error_type"]) == (413, "Validation")
     assert "1,000,000 tokens; the limit is 5,000" in million.json()["error"]
+    source = {"source_sentence": "word " * 6000, "sentences": ["a"]}
+    assert served.post("/similarity", {"inputs": source}).status_code == 413
     many = served.post("/embed", {"inputs": ["a"] * 5000})
     assert many.status_code == 413
     assert "5,000 texts; the limit is 4,096" in many.json()["error"]

@@ -20,7 +20,10 @@ def test_pairs_and_tagged_and_files(tmp_path):
     assert labelled_sentences([*expected, Tagged((), ())]) == expected
 
 
-@pytest.mark.parametrize("wrong", [[("a b",)], [3], [(["a", "b"], ["X"])]])
+@pytest.mark.parametrize(
+    "wrong",
+    [[("a b",)], [3], [(["a", "b"], ["X"])], [("ab", ["X", "Y"])], [(["a"], "X")], [(["a"], [3])], [([None], ["X"])]],
+)
 def test_what_is_no_labelled_sentence(wrong):
     with pytest.raises(ArgumentError, match="number 0"):
         labelled_sentences(wrong)

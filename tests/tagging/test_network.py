@@ -89,6 +89,23 @@ def test_gradients_against_finite_differences():
             assert gradient[place] == pytest.approx((above - below) / 2e-5, abs=2e-4), (name, place)
 
 
+def test_a_token_alone_has_no_memory():
+    """Leaving out what is about the rest of a document is the same as having none of it."""
+    weights, inputs, gold = world(5)
+    scale = np.ones(2 * D, np.float32)
+    alone = np.arange(len(inputs)) % 3 == 0
+    with_memory = dataclasses.replace(inputs, memories=((1,), (0, 2)), buckets=inputs.buckets.copy())
+    found = gradients(weights, with_memory, gold, scale, (0, 0, 0), np.random.default_rng(0), alone)
+    rows, buckets = inputs.parts[1].rows.copy(), inputs.buckets.copy()
+    rows[alone] = -1
+    buckets[alone, 0] = buckets[alone, 2] = -1
+    without = Inputs([inputs.parts[0], Part(inputs.parts[1].table, rows)], buckets, inputs.starts)
+    expected = gradients(weights, without, gold, scale, (0, 0, 0), np.random.default_rng(0))
+    assert found[0] == expected[0]
+    assert all(np.array_equal(found[1][name], expected[1][name]) for name in expected[1])
+    assert np.array_equal(found[3], expected[3])
+
+
 def test_dropout_leaves_the_mean():
     weights, inputs, gold = world(4)
     generator = np.random.default_rng(0)

@@ -16,6 +16,7 @@ from textlds import Tagger
 from textlds.corpus.reading.tagged import Tagged
 from textlds.errors import ArgumentError, FormatError, NotFiniteError, OutputExistsError
 from textlds.evaluation.taggers import compare_taggers, score_tagger
+from textlds.tagging.gazetteers import read_gazetteers
 from textlds.tagging.settings import TaggerSettings
 
 SETTINGS = TaggerSettings(hidden=16, rounds=4)
@@ -180,6 +181,30 @@ def test_gazetteers_are_features():
     assert score_tagger(of, test).entities.f1 > 95
 
 
+def test_names_of_a_gazetteer_are_cut_as_text_is():
+    train = [Tagged(("AT", "&", "T", "sees", "the", "dog"), ("B-ORG", "I-ORG", "I-ORG", "O", "O", "O"))] * 12
+    names = {"firms": [["AT&T"], ["New", "York"]]}
+    of = Tagger.train(small_model(), train, dev=train, task="entities", gazetteers=names, settings=SETTINGS)
+    assert of.design.gazetteers["firms"] >= {("at&t",), ("at", "&", "t"), ("new", "york")}
+    settings = dataclasses.replace(SETTINGS, lexical=False)
+    with pytest.raises(ArgumentError, match="lexical=False"):
+        Tagger.train(small_model(), train, task="entities", gazetteers=names, settings=settings)
+
+
+def test_gazetteers_of_the_same_name_are_both_kept(tmp_path):
+    paths = [tmp_path / folder / "names.txt" for folder in "ab"]
+    for number, path in enumerate(paths):
+        path.parent.mkdir()
+        path.write_text(f"name {number}\n")
+    assert read_gazetteers(paths) == {"names": [["name", "0"]], "names 2": [["name", "1"]]}
+
+
+def test_places_of_given_tokens_are_in_their_sentence(tagger):
+    one, two = tagger.tag([[["the", "cat", "sees"], ["Anna", "rests"]]])
+    assert (one.spans, one.string) == ([(0, 3), (4, 7), (8, 12)], "the cat sees")
+    assert (two.spans, two.string) == ([(0, 4), (5, 10)], "Anna rests")
+
+
 def test_few_labels_choose_a_small_vector():
     assert str(Tagger.train(small_model(), TRAIN[:20], dev=DEV, settings=SETTINGS).design.recipe).startswith("state,")
 
@@ -189,6 +214,9 @@ def test_search_keeps_the_best():
     tried = of.report["tried"]
     assert len(tried) >= 6
     assert of.report["dev"] == max(one["dev"] for one in tried)
+    words = TaggerSettings(hidden=4, rounds=1)
+    baseline = Tagger.train(small_model(), TRAIN[:30], dev=DEV, settings=words, search="grid", recipe=None)
+    assert {one["recipe"] for one in baseline.report["tried"]} == {None}  # what was asked for is not searched
     with pytest.raises(ArgumentError, match="search='all'"):
         Tagger.train(small_model(), TRAIN, search="all")
 
@@ -233,6 +261,8 @@ def test_a_tagger_that_names_its_model(model_folder, tmp_path):
     with pytest.raises(FormatError, match="is missing: there is nothing at"):
         Tagger.load(moved / "tagger")
     assert predictions(Tagger.load(moved / "tagger", model=tmp_path / "m")) == predictions(of)
+    with pytest.raises(FormatError, match="it has other words"):
+        Tagger.load(moved / "tagger", model=small_model("</s>"))
     small_model("</s>").save(moved / "model")
     with pytest.raises(FormatError, match="its checksum differs"):
         Tagger.load(moved / "tagger")
