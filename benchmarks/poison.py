@@ -5,7 +5,7 @@
 The text, and the same text with a notice of 2,500 words after every 60,000, in which one word in fifty varies each time
 (hardly a line of it repeats to the letter). For both: the default model, and the paper's. The notice is a passage of
 TEXT that the rest does not have. Accuracy is that of the local classifier with 128 units on the development set, from
-the state alone. A transition is of the notice if most of its words occur there ten times as often as in the text.
+the state alone. Rows of other runs in the results are kept. A transition is of the notice if most of its words occur there ten times as often as in the text.
 """
 
 from __future__ import annotations
@@ -62,35 +62,40 @@ def parser(description: str | None) -> argparse.ArgumentParser:
 def main() -> None:
     options = parser(__doc__)
     options.add_argument("--tokens", type=float, default=20e6)
+    options.add_argument("--observations", nargs="+", default=list(MODELS), choices=list(MODELS))
     arguments = options.parse_args()
     tags = Tags(arguments.train, arguments.dev, arguments.sentences)
     lines = first_lines(arguments.text, arguments.tokens)
     notice = " ".join(lines[-400:]).split()[:NOTICE]
     lines = lines[:-400]
-    rows: list[dict[str, Any]] = []
+    stored = arguments.results / "poison.json" if arguments.results else None
+    rows: list[dict[str, Any]] = json.loads(stored.read_text()) if stored and stored.exists() else []
     with tempfile.TemporaryDirectory() as folder:
         texts = {"clean": Path(folder) / "clean.txt", "poisoned": Path(folder) / "poisoned.txt"}
         texts["clean"].write_text("\n".join(lines) + "\n", encoding="utf-8")
         texts["poisoned"].write_text("\n".join(poisoned(lines, notice)) + "\n", encoding="utf-8")
-        for observations, recipe in MODELS.items():
+        for observations in arguments.observations:
+            recipe = MODELS[observations]
             settings = textlds.FitSettings(observations=observations)  # type: ignore[arg-type]
             for name, path in texts.items():
                 model = textlds.train(path, settings=settings, threads=arguments.threads)
-                rows.append(
-                    {
-                        "observations": observations,
-                        "text": name,
-                        "accuracy": tags(model, recipe),
-                        "of_the_notice": of_the_notice(model, lines, notice),
-                        "tokens": model.history.settings["tokens"],
-                        "state_size": model.state_size,
-                    }
+                row = {
+                    "observations": observations,
+                    "text": name,
+                    "accuracy": tags(model, recipe),
+                    "of_the_notice": of_the_notice(model, lines, notice),
+                    "tokens": model.history.settings["tokens"],
+                    "state_size": model.state_size,
+                }
+                print(row, flush=True)
+                keys = ("observations", "text", "tokens")
+                rows = [one for one in rows if any(one[key] != row[key] for key in keys)] + [row]
+                    key=lambda one: (one["tokens"] // 1e6 // 5, list(MODELS).index(one["observations"]), one["text"])
                 )
-                print(rows[-1], flush=True)
-    if arguments.results:
-        arguments.results.mkdir(parents=True, exist_ok=True)
-        (arguments.results / "poison.json").write_text(json.dumps(rows, indent=1) + "\n")
-        (arguments.results / "poison.md").write_text(report(rows), encoding="utf-8")
+                if stored:
+                    stored.parent.mkdir(parents=True, exist_ok=True)
+                    stored.write_text(json.dumps(rows, indent=1) + "\n")
+                    stored.with_suffix(".md").write_text(report(rows), encoding="utf-8")
 
 
 def report(rows: list[dict[str, Any]]) -> str:
