@@ -5,7 +5,8 @@
 The text, and the same text with a notice of 2,500 words after every 60,000, in which one word in fifty varies each time
 (hardly a line of it repeats to the letter). For both: the default model, and the paper's. The notice is a passage of
 TEXT that the rest does not have. Accuracy is that of the local classifier with 128 units on the development set, from
-the state alone. Rows of other runs in the results are kept. A transition is of the notice if most of its words occur there ten times as often as in the text.
+the state alone. A transition is of the notice if most of its words occur there ten times as often as in the text. Rows
+of other runs in the results are kept.
 """
 
 from __future__ import annotations
@@ -90,8 +91,6 @@ def main() -> None:
                 print(row, flush=True)
                 keys = ("observations", "text", "tokens")
                 rows = [one for one in rows if any(one[key] != row[key] for key in keys)] + [row]
-                    key=lambda one: (one["tokens"] // 1e6 // 5, list(MODELS).index(one["observations"]), one["text"])
-                )
                 if stored:
                     stored.parent.mkdir(parents=True, exist_ok=True)
                     stored.write_text(json.dumps(rows, indent=1) + "\n")
