@@ -307,6 +307,16 @@ def test_a_configuration_that_says_something_else(folder, key, value):
         Tagger.load(folder)
 
 
+@pytest.mark.parametrize("names", [[[]], [["a", 3]], ["ab"], {"a": []}])
+def test_a_gazetteer_that_is_none(folder, names):
+    path = folder / "words.json"
+    words = json.loads(path.read_text())
+    path.write_text(json.dumps({**words, "gazetteers": {"places": names}}))
+    seal(folder)
+    with pytest.raises(FormatError):
+        Tagger.load(folder)
+
+
 MISSHAPEN = {
     "first of too few tags": {"first": lambda array: array[:1]},
     "a narrow table": {"features": lambda array: array[:, :1]},

@@ -162,7 +162,7 @@ def _checked(folder: Path, config: dict[str, Any], model: ModelLike | None) -> d
         templates=templates,
         memory=_of(bool, config["memory"]),
         clusters=clusters,
-        gazetteers={name: {tuple(tokens) for tokens in names} for name, names in words["gazetteers"].items()},
+        gazetteers={name: _names(entries) for name, entries in words["gazetteers"].items()},
     )
     names = tuple(_of(str, name) for name in _of(list, config["tags"]))
     if config["task"] not in TASKS:
@@ -185,6 +185,14 @@ def _checked(folder: Path, config: dict[str, Any], model: ModelLike | None) -> d
         "known": frozenset(_of(str, word) for word in words["known"]),
         "report": _of(dict, config["report"]),
     }
+
+
+def _names(entries: Any) -> set[tuple[str, ...]]:
+    """Return the names of a gazetteer, each of one token or more."""
+    names = {tuple(_of(str, token) for token in _of(list, tokens)) for tokens in _of(list, entries)}
+    if () in names:
+        raise ValueError("a gazetteer with a name of no token")
+    return names
 
 
 def _of(kind: type[T], value: Any) -> T:
