@@ -36,7 +36,7 @@ def _rows(found: dict[str, Any]) -> list[str]:
     part = _SETS[found["rows"][0]["set"]]
     head = ["tagger", measure, *(["known", "unknown"] if tags else []), "seeds", "p", "minutes", "MB", "tokens/s"]
     rows = []
-    for row in found["rows"]:
+    for row in sorted(found["rows"], key=lambda row: (row["name"] != OURS, -row["mean"])):
         seeds = len(row["seeds"])
         value = f"{row['mean']:.2f}" + (f" ± {row['spread']:.2f}" if seeds > 1 else "")
         words = [f"{row[kind]:.1f}" for kind in ("known", "unknown")] if tags else []
