@@ -117,6 +117,8 @@ export class Inference {
       system.filter(p, f, end - start);
       smooth.set(system.smooth(p, f, end - start), start * h);
     });
+    // up to the first word that only its spelling is known of, probabilities ask for the same states
+    if (this.languageSystem === system && this.facts.boundary_row < 0) read.pred = pred;
     return { read, gains, pred, filt, smooth, at: (table, i) => row(table, read.positions[i], h) };
   }
 
@@ -190,9 +192,13 @@ export class Inference {
       const end = read.starts[s + 1] ?? read.ids.length;
       const ids = boundary >= 0 ? [boundary, ...read.ids.slice(start, end)] : read.ids.slice(start, end);
       const offset = boundary >= 0 ? 1 : 0;
-      const pred = new Float32Array(ids.length * h), filt = new Float32Array(ids.length * h);
-      ids.forEach((id, t) => system.gains.row(id, filt, t * h));
-      system.filter(pred, filt, ids.length);
+      const pred = read.pred?.slice(start * h, end * h) ?? new Float32Array(ids.length * h);
+      const unknown = read.pred ? ids.findIndex((id) => id >= this.n) : 0;
+      if (unknown >= 0) {
+        const filt = new Float32Array(ids.length * h);
+        for (let t = unknown; t < ids.length; t++) system.gains.row(ids[t], filt, t * h);
+        system.filter(pred, filt, ids.length, unknown, unknown > 0);
+      }
       for (let t = offset; t < ids.length; t++) {
         const last = t > 0 ? ids[t - 1] : -1;
         const before = t > 0 ? row(pred, t - 1, h) : new Float32Array(h);

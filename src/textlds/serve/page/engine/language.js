@@ -4,8 +4,11 @@
 import { Table } from "./arrays.js";
 import { dot, product } from "./linear.js";
 
+const KEPT = 4000; // words of which it is kept what they say as the last of a context: 6 MB
+
 export class Predictor {
   constructor(facts, arrays, system) {
+    this.said = {};
     this.system = system;
     this.h = system.h;
     this.floor = facts.floor;
@@ -15,7 +18,7 @@ export class Predictor {
     this.weights = arrays["mixture.weights"].data;
     if (arrays["readout.classes"]) {
       this.classes = arrays["readout.classes"].data;
-      this.classWeights = arrays["readout.class_weights"].data;
+      this.classWeights = halves(arrays["readout.class_weights"].data, 2 * this.h);
       this.classBias = arrays["readout.class_bias"].data;
       this.sortWords(arrays);
     } else {
@@ -51,11 +54,26 @@ export class Predictor {
     const { h } = this;
     const x = new Float32Array(2 * h);
     drawnIn(before, x, 0);
-    if (last >= 0) {
-      if (this.lastGain?.word !== last) this.lastGain = { word: last, gain: this.system.gains.row(last) };
-      drawnIn(this.lastGain.gain, x, h);
-    }
+    const kept = this.carry && this.said.classWeights?.has(last) && this.said.carry?.has(last); // see product
+    if (last >= 0 && !kept) drawnIn(this.system.gains.row(last), x, h);
     return x;
+  }
+
+  /** M x, for M in halves. What the half of the word before says is kept: a text has the same words again and again. */
+  product(name, x, last) {
+    const [ofState, ofWord] = this[name], { h } = this, rows = ofState.length / h;
+    const out = new Float32Array(rows);
+    product(ofState, rows, h, x, 0, out, 0);
+    if (last < 0) return out;
+    const said = this.said[name] ??= new Map();
+    let own = said.get(last);
+    if (!own) {
+      if (said.size >= KEPT) said.clear();
+      said.set(last, own = new Float32Array(rows));
+      product(ofWord, rows, h, x, h, own, 0);
+    }
+    for (let i = 0; i < rows; i++) out[i] += own[i];
+    return out;
   }
 
   /** Lay the words of a class side by side: the inner softmax then reads one stretch of memory. A readout has a row of
@@ -71,23 +89,21 @@ export class Predictor {
       this.begin[this.classes[word] + 1] = slot + 1;
       this.wordBias[slot] = arrays["readout.word_bias"].data[word];
     });
-    this.carry = arrays["readout.carry"] ? new Table(arrays, "readout.carry").all() : null;
+    this.carry = arrays["readout.carry"] ? halves(new Table(arrays, "readout.carry").all(), 2 * this.h) : null;
     const names = this.carry ? ["vectors", ...(arrays.meaning ? ["meaning"] : [])] : ["readout.word_weights"];
     this.parts = names.map((name) => sorted(new Table(arrays, name), order));
   }
 
-  classProbabilities(x) {
-    const logits = new Float32Array(this.classBias.length);
-    product(this.classWeights, logits.length, x.length, x, 0, logits, 0);
+  classProbabilities(x, last) {
+    const logits = this.product("classWeights", x, last);
     for (let c = 0; c < logits.length; c++) logits[c] += this.classBias[c];
     return softmax(logits);
   }
 
   /** What the rows of words are multiplied with: x itself, or carry x, in a piece for each table of rows. */
-  asked(x) {
+  asked(x, last) {
     if (!this.carry) return [x];
-    const z = new Float32Array(this.carry.length / x.length);
-    product(this.carry, z.length, x.length, x, 0, z, 0);
+    const z = this.product("carry", x, last);
     let from = 0;
     return this.parts.map(({ width }) => z.subarray(from, from += width));
   }
@@ -105,14 +121,14 @@ export class Predictor {
 
   readout(context, word) {
     const x = this.features(context);
-    const c = this.classes[word];
-    const part = this.classProbabilities(x)[c];
-    return this.begin[c + 1] - this.begin[c] > 1 ? part * this.within(this.asked(x), c)[this.slot[word] - this.begin[c]] : part;
+    const c = this.classes[word], first = this.begin[c];
+    const part = this.classProbabilities(x, context.last)[c];
+    return this.begin[c + 1] - first > 1 ? part * this.within(this.asked(x, context.last), c)[this.slot[word] - first] : part;
   }
 
   readoutAll(context) {
     const x = this.features(context);
-    const parts = this.classProbabilities(x), asked = this.asked(x);
+    const parts = this.classProbabilities(x, context.last), asked = this.asked(x, context.last);
     const out = new Float64Array(this.classes.length);
     parts.forEach((part, c) => {
       const inner = this.begin[c + 1] - this.begin[c] > 1 ? this.within(asked, c) : [1];
@@ -137,6 +153,14 @@ export class Predictor {
     for (let i = 0; i < out.length; i++) out[i] /= total;
     return out;
   }
+}
+
+/** The left and the right half of a matrix given by rows. */
+function halves(M, width) {
+  const half = width / 2, rows = M.length / width;
+  const both = [new Float32Array(rows * half), new Float32Array(rows * half)];
+  for (let i = 0; i < rows; i++) both.forEach((out, k) => out.set(M.subarray(i * width + k * half, i * width + (k + 1) * half), i * half));
+  return both;
 }
 
 /** The rows of a table in another order. */
@@ -165,7 +189,7 @@ function drawnIn(vector, out, offset) {
 
 function softmax(logits) {
   let top = -Infinity, total = 0;
-  for (const x of logits) top = Math.max(top, x);
+  for (let i = 0; i < logits.length; i++) if (logits[i] > top) top = logits[i];
   for (let i = 0; i < logits.length; i++) total += logits[i] = Math.exp(logits[i] - top);
   for (let i = 0; i < logits.length; i++) logits[i] /= total;
   return logits;

@@ -15,12 +15,12 @@ export class System {
     for (let i = 0; i < this.h; i++) for (let j = 0; j < this.h; j++) this.AT[j * this.h + i] = this.A[i * this.h + j];
   }
 
-  /** Filter one sequence of n gains, (n, h); filt holds the gains before. */
-  filter(pred, filt, n, from = 0) {
+  /** Filter one sequence of n gains, (n, h); filt holds the gains before. `continued`: pred at `from` is there already. */
+  filter(pred, filt, n, from = 0, continued = false) {
     const { h, shrink } = this;
     for (let t = from; t < n; t++) {
       if (t > from) product(this.A, h, h, filt, (t - 1) * h, pred, t * h);
-      else pred.fill(0, t * h, (t + 1) * h);
+      else if (!continued) pred.fill(0, t * h, (t + 1) * h);
       for (let i = t * h, c = 0; c < h; i++, c++) filt[i] += shrink[c] * pred[i];
     }
   }
