@@ -421,3 +421,10 @@ def test_a_url_is_no_output_on_this_machine(output, tmp_path, monkeypatch):
     with pytest.raises(ArgumentError, match="is a URL"):
         Work(output, {})
     assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_whose_settings_are_nested_too_deeply_is_not_ours(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / CONFIG).write_text("[" * 100_000)
+    with pytest.raises(OutputExistsError, match="did not write"):
+        check_output(tmp_path / "out", force=True)

@@ -68,7 +68,7 @@ def _is_ours(folder: Path) -> bool:
     """Tell whether textlds wrote a folder: other libraries have a config.json too."""
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):  # nested too deeply
         return False
     return isinstance(config, dict) and str(config.get("format", "")).startswith("textlds-")
 
