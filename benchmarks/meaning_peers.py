@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -105,11 +106,13 @@ def _encoded(text: Path, vocabulary: Vocabulary, work: Path) -> Path:
                 file.write(" ".join(words[start : start + _LONGEST]) + "\n")
         lines.clear()
 
-    with path.open("w", encoding="utf-8") as file:
+    unfinished = work / f"tokens-{os.getpid()}.txt"  # other runs may be at it too
+    with unfinished.open("w", encoding="utf-8") as file:
         for one in read_texts(open_sources([text])):
             lines.append(one.content)
             if len(lines) == _LINES:
                 write(file)
         write(file)
+    unfinished.replace(path)
     done.write_text(json.dumps({"text": text.name}))
     return path
