@@ -1,11 +1,17 @@
-"""Word vectors of others, learnt from the tokens that were counted, for benchmarks/meaning.py."""
+"""Word vectors of others, learnt from the tokens that were counted, for benchmarks/meaning.py.
+
+word2vec is gensim's. fastText is its own C++ as floret packs it: skip-gram with subwords, its default, in two epochs,
+because it takes several times as long as gensim's skip-gram. GloVe is missing: no package of it can be installed with
+Python 3.11. glove-python, glove_python3 and glovepy carry C code generated for older versions, glove and glove-py do
+not build, and mittens wants a dense V x V matrix.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,12 +26,13 @@ from textlds.corpus.vocabulary import Vocabulary
 from textlds.linalg.sphere import on_sphere
 
 Table = NDArray[np.float32]
+Lookup = Callable[[str], NDArray[np.float32]]
 SETTINGS: dict[str, dict[str, Any]] = {
     "CBOW, window 5": {"sg": 0, "window": 5},
     "skip-gram, window 5": {"sg": 1, "window": 5},
     "CBOW, window 1": {"sg": 0, "window": 1},
     "skip-gram, window 1": {"sg": 1, "window": 1},
-    "fastText, window 5": {"sg": 1, "window": 5, "fasttext": True},
+    "fastText, window 5, two epochs": {"sg": 1, "window": 5, "fasttext": True, "epochs": 2},
 }
 _LINES = 2000  # encoded at a time
 _LONGEST = 10_000  # tokens of a line that gensim reads
@@ -57,7 +64,7 @@ def peer(
     epochs: int,
     threads: int,
 ) -> Contender:
-    """Return the vectors of a peer; it is trained, with gensim's defaults, unless the working folder has it."""
+    """Return the vectors of a peer, trained with the defaults of its library unless the working folder has them."""
     path = work / f"{name.replace(', ', '-').replace(' ', '-')}-{size}-{epochs}.npz"
     if not path.exists():
         file = _encoded(text, vocabulary, work)
@@ -76,19 +83,33 @@ def _train(
     epochs: int,
     threads: int,
 ) -> Contender:
-    from gensim.models import FastText, Word2Vec
-
-    make = FastText if settings.get("fasttext") else Word2Vec
+    train = _fasttext if settings.get("fasttext") else _word2vec
     began = time.process_time()
-    vectors = make(
+    vector = train(file, settings, size, settings.get("epochs", epochs), threads)
+    seconds = time.process_time() - began
+    table = np.array([vector(word) for word in vocabulary.words], np.float32)
+    spelled = on_sphere(np.array([vector(word) for word in unknown], np.float32)) if train is _fasttext else None
+    return Contender(on_sphere(table), spelled, seconds)
+
+
+def _word2vec(file: Path, settings: dict[str, Any], size: int, epochs: int, threads: int) -> Lookup:
+    from gensim.models import Word2Vec
+
+    vectors = Word2Vec(
         corpus_file=str(file), vector_size=size, window=settings["window"], sg=settings["sg"], epochs=epochs,
         min_count=1, workers=threads, seed=1,
     ).wv  # fmt: skip
-    seconds = time.process_time() - began
-    known = [word if word in vectors.key_to_index else None for word in vocabulary.words]
-    table = np.array([np.zeros(size) if word is None else vectors[word] for word in known], np.float32)
-    spelled = on_sphere(np.array([vectors[word] for word in unknown], np.float32)) if make is FastText else None
-    return Contender(on_sphere(table), spelled, seconds)
+    return lambda word: vectors[word] if word in vectors.key_to_index else np.zeros(size, np.float32)
+
+
+def _fasttext(file: Path, settings: dict[str, Any], size: int, epochs: int, threads: int) -> Lookup:
+    import floret
+
+    vectors = floret.train_unsupervised(
+        str(file), model="skipgram" if settings["sg"] else "cbow", mode="fasttext", dim=size, ws=settings["window"],
+        epoch=epochs, minCount=1, thread=threads, verbose=0,
+    )  # fmt: skip
+    return vectors.get_word_vector
 
 
 def _encoded(text: Path, vocabulary: Vocabulary, work: Path) -> Path:
