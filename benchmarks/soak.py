@@ -1,27 +1,30 @@
 """The attack: kills, damage, hostile text, odd numbers, crowds. A failure has a seed, with which it can be repeated.
 
-    python -m benchmarks.soak                                  # everything: about two hours on two cores
+    python -m benchmarks.soak                                  # everything: about an hour on two cores
     python -m benchmarks.soak --only damage --seconds 600
     python -m benchmarks.soak --only numbers --first 4235 --count 1        # one seed again
     python -m benchmarks.soak --only damage --seconds 600 --results docs/results   # a slice more, added to the figures
 
-Every attack is bounded in time and in number. Figures go to RESULTS/soak.json and the page RESULTS/soak.md.
+Every attack is bounded in time and in number. Figures go to RESULTS/soak.json and the page RESULTS/soak.md: slices add
+up, whenever and side by side they run, and the page says which code each attacked.
 """
 
 from __future__ import annotations
 
 import argparse
-import collections
+import contextlib
+import fcntl
 import functools
 import json
 import logging
 import os
 import platform
 import shutil
+import subprocess
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +33,10 @@ from benchmarks.attacks import damage, kill, load, numbers, pool, text
 
 # how many by default, in how many seconds at most, and how many in one process
 MODES = {
-    "kill": (700, 2400, 2),
-    "damage": (100_000, 3600, 100),
-    "text": (3000, 900, 10),
-    "numbers": (10_000, 1800, 100),
+    "kill": (280, 2400, 2),
+    "damage": (100_000, 3600, 500),
+    "text": (1000, 900, 10),
+    "numbers": (10_000, 1800, 200),
     "load": (30, 600, 1),
 }
 ABOUT = {
@@ -58,8 +61,10 @@ def prepared(mode: str, folder: Path) -> Callable[[int], str | None]:
     if mode == "load":
         return load.Crowd(folder).attack
     if mode == "numbers":
-        numbers.run(3)
-        return _quietly(numbers.run)
+        attack = _quietly(numbers.run)
+        for seed in range(40):  # of every kind, so that every fork finds all code loaded
+            attack(seed)
+        return attack
     return _quietly(damage.Damager(folder).attack)
 
 
@@ -76,12 +81,11 @@ def _quietly(attack: Callable[[int], str | None]) -> Callable[[int], str | None]
 
 
 def soak(mode: str, *, first: int, count: int, seconds: float, workers: int) -> dict[str, Any]:
-    """Attack in one mode; return the figures."""
+    """Attack in one mode; return the figures of the slice."""
     began = time.perf_counter()
     done = kills = refused = 0
     failures: list[dict[str, Any]] = []
-    folder = Path(tempfile.mkdtemp(prefix="soak-"))
-    try:
+    with _room() as folder:
         attack = prepared(mode, folder)
         own = {"workers": 1 if mode == "load" else workers, "seconds": seconds, "batch": MODES[mode][2]}
         for seed, wrong in pool.run(attack, first, count, **own):
@@ -93,19 +97,55 @@ def soak(mode: str, *, first: int, count: int, seconds: float, workers: int) -> 
             elif wrong is not None:
                 failures.append({"seed": seed, "what": wrong})
                 print(f"{mode} {seed}: {wrong}", flush=True)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    found = {"first": first, "done": done, "asked": count, "seconds": round(time.perf_counter() - began, 1)}
+    found = {"first": first, "done": done, "seconds": round(time.perf_counter() - began, 1), "workers": own["workers"]}
     extra = {"kills": kills} if mode == "kill" else {"refused": refused} if mode == "numbers" else {}
-    return {**found, **extra, "failures": len(failures), "examples": failures[:50]}
+    return {**found, **extra, "commit": commit(), "failures": len(failures), "examples": failures[:50]}
 
 
-def joined(before: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
-    """Return the figures of two runs, the second of which went on where the first ended; or of the second alone."""
-    if before is None or before["first"] + before["done"] != found["first"]:
-        return found
-    total = {name: before[name] + found[name] for name in found if name not in ("first", "examples")}
-    return {"first": before["first"], **total, "examples": [*before["examples"], *found["examples"]][:50]}
+@contextlib.contextmanager
+def _room() -> Iterator[Path]:
+    """Make a folder, for all temporary files as well; in memory if it can be, where flushing files takes no time."""
+    memory = Path("/dev/shm")
+    fits = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 1 << 30
+    folder, before = Path(tempfile.mkdtemp(prefix="soak-", dir=memory if fits else None)), tempfile.tempdir
+    (folder / "tmp").mkdir()
+    (folder / "attack").mkdir()
+    tempfile.tempdir = str(folder / "tmp")
+    try:
+        yield folder / "attack"
+    finally:
+        tempfile.tempdir = before
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def commit() -> str:
+    """Return which code this is, with a plus if it was altered since."""
+    root = Path(__file__).parent.parent
+    try:
+        words = ["git", "describe", "--always", "--exclude=*", "--abbrev=7", "--dirty=+"]
+        return subprocess.run(words, cwd=root, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "not a clone"
+
+
+def added(slices: list[dict[str, Any]], found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return slices with one more, in the order of seeds; a seed counts once, the last time that it was attacked with.
+
+    Slices of the same code that follow each other become one.
+    """
+    first, stop = found["first"], found["first"] + found["done"]
+    kept = [one for one in slices if one["first"] >= stop or one["first"] + one["done"] <= first]
+    merged: list[dict[str, Any]] = []
+    for one in sorted([*kept, found], key=lambda one: one["first"]):
+        last = merged[-1] if merged else None
+        alike = last and all(last[name] == one[name] for name in ("commit", "workers"))
+        if last and alike and last["first"] + last["done"] == one["first"]:
+            sums = {name: last[name] + one[name] for name in ("done", "seconds", "failures")}
+            sums |= {name: last[name] + one[name] for name in ("kills", "refused") if name in one}
+            merged[-1] = {**last, **sums, "examples": [*last["examples"], *one["examples"]][:50]}
+        else:
+            merged.append(one)
+    return merged
 
 
 def page(results: dict[str, Any]) -> str:
@@ -118,27 +158,62 @@ def page(results: dict[str, Any]) -> str:
         "",
         f"textlds {results['version']}, {results['machine']}.",
         "",
-        "A run that was bounded in time made fewer attacks than a full one: both numbers are given.",
+        "A run that was bounded in time made fewer attacks than a full one: both numbers are given. Time is that of",
+        "all workers together.",
         "",
-        "| mode | what | attacks | failures | seeds | time |",
-        "| --- | --- | ---: | ---: | --- | ---: |",
+        "| mode | what | attacks | failures | time |",
+        "| --- | --- | ---: | ---: | ---: |",
     ]
-    for mode, found in results["modes"].items():
-        of = f" of {MODES[mode][0]:,}" if found["done"] < MODES[mode][0] else ""  # it was bounded in time
-        more = f", {found['kills']:,} kills" if "kills" in found else ""
-        more += f", of which {found['refused']:,} were refused as they should be" if found.get("refused") else ""
-        seeds = f"{found['first']}–{found['first'] + found['done'] - 1}"
-        lines.append(
-            f"| `{mode}` | {ABOUT[mode]} | {found['done']:,}{of}{more} | {found['failures']} | {seeds} | "
-            f"{found['seconds'] / 60:.0f} min |"
+    modes = {mode: results["modes"][mode] for mode in MODES if mode in results["modes"]}
+    for mode, slices in modes.items():
+        done, kills, refused, failures = (
+            sum(one.get(name, 0) for one in slices) for name in ("done", "kills", "refused", "failures")
         )
-    counted = collections.Counter({mode: found["failures"] for mode, found in results["modes"].items()})
+        of = f" of {MODES[mode][0]:,}" if done < MODES[mode][0] else ""  # it was bounded in time
+        more = f", {kills:,} kills" if kills else ""
+        more += (
+            f", of which {done - refused:,} were fitted and {refused:,} refused as they should be" if refused else ""
+        )
+        minutes = sum(one["seconds"] * one["workers"] for one in slices) / 60
+        lines.append(f"| `{mode}` | {ABOUT[mode]} | {done:,}{of}{more} | {failures} | {minutes:.0f} min |")
     lines += ["", "## Failures", ""]
-    if not counted.total():
-        lines.append("None.")
-    for mode, found in results["modes"].items():
-        lines += [f"- `{mode}`, seed {example['seed']}: {example['what']}" for example in found["examples"]]
+    examples = [(mode, example) for mode, slices in modes.items() for one in slices for example in one["examples"]]
+    lines += [f"- `{mode}`, seed {example['seed']}: {example['what']}" for mode, example in examples] or ["None."]
+    lines += ["", "## Which code", "", "| mode | seeds | commit | failures |", "| --- | --- | --- | ---: |"]
+    lines += [
+        f"| `{mode}` | {one['first']}–{one['first'] + one['done'] - 1} | {one['commit']} | {one['failures']} |"
+        for mode, slices in modes.items()
+        for one in slices
+    ]
     return "\n".join([*lines, ""])
+
+
+def store(folder: Path, mode: str, found: dict[str, Any]) -> None:
+    """Add a slice to the figures in a folder, and make the page again; other processes may do so at the same time."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        path = folder / "soak.json"
+        before = slices_of(folder)
+        results = {
+            "version": textlds.__version__,
+            "machine": f"{os.cpu_count()} cores, {platform.machine()}",
+            "modes": {**before, mode: added(before.get(mode, []), found)},
+        }
+        path.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        path.with_suffix(".md").write_text(page(results), encoding="utf-8")
+    finally:
+        os.close(handle)
+
+
+def slices_of(folder: Path | None) -> dict[str, list[dict[str, Any]]]:
+    """Return the slices of every mode that a folder has."""
+    path = folder / "soak.json" if folder else None
+    found: dict[str, list[dict[str, Any]]] = {}
+    if path and path.exists():
+        found = json.loads(path.read_text(encoding="utf-8"))["modes"]
+    return found
 
 
 def main() -> None:
@@ -151,25 +226,14 @@ def main() -> None:
     parser.add_argument("--results", type=Path, help="folder for soak.json and soak.md; nothing is written without")
     arguments = parser.parse_args()
     logging.getLogger("textlds").setLevel(logging.ERROR)
-    path = arguments.results / "soak.json" if arguments.results else None
-    before = json.loads(path.read_text(encoding="utf-8"))["modes"] if path and path.exists() else {}
-    results: dict[str, Any] = {
-        "version": textlds.__version__,
-        "machine": f"{arguments.workers} workers on {os.cpu_count()} cores, {platform.machine()}",
-        "modes": before,
-    }
     for mode in arguments.only:
-        then = results["modes"].get(mode)
-        first = arguments.first if arguments.first is not None else then["first"] + then["done"] if then else 0
+        ends = [one["first"] + one["done"] for one in slices_of(arguments.results).get(mode, [])]
+        first = arguments.first if arguments.first is not None else max(ends, default=0)
         count, seconds = arguments.count or MODES[mode][0], arguments.seconds or MODES[mode][1]
         found = soak(mode, first=first, count=count, seconds=seconds, workers=arguments.workers)
         print(f"{mode}: {found['done']:,} attacks, {found['failures']} failures, {found['seconds']:.0f} s", flush=True)
-        results["modes"][mode] = joined(then, found)
-        results["modes"] = {name: results["modes"][name] for name in MODES if name in results["modes"]}
-        if path:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-            path.with_suffix(".md").write_text(page(results), encoding="utf-8")
+        if arguments.results:
+            store(arguments.results, mode, found)
 
 
 if __name__ == "__main__":

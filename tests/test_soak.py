@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))  # benchmarks are no part of what is installed
 
 from benchmarks.attacks import pool  # noqa: E402
-from benchmarks.soak import MODES, joined, page  # noqa: E402
+from benchmarks.soak import MODES, added, page, store  # noqa: E402
 
 # damage: the mutations of 600 seeds reach every way of altering every kind of folder
 SHARE = {"kill": 14, "damage": 600, "text": 30, "numbers": 120, "load": 2}
@@ -26,7 +26,7 @@ def test_a_share_of_the_attack(mode: str, tmp_path: Path) -> None:
     words = ["--only", mode, "--count", str(SHARE[mode]), "--seconds", "120", "--workers", "1"]
     run = [sys.executable, "-m", "benchmarks.soak", *words, "--results", str(tmp_path)]
     subprocess.run(run, cwd=ROOT, check=True, capture_output=True)
-    found = json.loads((tmp_path / "soak.json").read_text())["modes"][mode]
+    [found] = json.loads((tmp_path / "soak.json").read_text())["modes"][mode]
     assert found["examples"] == []
     assert 0 < found["done"] <= SHARE[mode]
     assert "None." in (tmp_path / "soak.md").read_text()
@@ -74,18 +74,41 @@ def test_a_hang_is_seen_by_what_a_process_does_and_not_by_the_clock(monkeypatch:
     assert {seed: text for seed, text in found.items() if text} == {1: hung, 3: hung}
 
 
-def test_slices_are_joined_where_one_follows_the_other() -> None:
-    slice_ = {"first": 5, "done": 10, "asked": 20, "seconds": 1.5, "failures": 1, "examples": [{"seed": 7}], "kills": 3}
-    after = {**slice_, "first": 15, "examples": []}
-    whole = {"first": 5, "done": 20, "asked": 40, "seconds": 3.0, "failures": 2, "examples": [{"seed": 7}], "kills": 6}
-    assert joined(slice_, after) == whole
-    assert joined(None, after) == after
-    assert joined(slice_, {**after, "first": 99})["first"] == 99
+SLICE = {"first": 5, "done": 10, "seconds": 1.5, "workers": 1, "commit": "a", "failures": 1, "kills": 3}
+SLICE["examples"] = [{"seed": 7, "what": "it broke"}]
 
 
-def test_failures_are_on_the_page_with_their_seeds() -> None:
-    found = {"first": 5, "done": 10, "asked": 10, "seconds": 60.0, "failures": 1}
-    modes = {"damage": {**found, "examples": [{"seed": 12, "what": "it broke"}]}}
+def test_slices_of_the_same_code_that_follow_each_other_are_one() -> None:
+    after = {**SLICE, "first": 15, "examples": []}
+    whole = {**SLICE, "done": 20, "seconds": 3.0, "failures": 2, "kills": 6}
+    assert added([SLICE], after) == added([after], SLICE) == [whole]
+    assert added([], after) == [after]
+    for other in ({**after, "first": 99}, {**after, "commit": "b"}, {**after, "workers": 2}):
+        assert added([SLICE], other) == added([other], SLICE) == [SLICE, other]
+
+
+def test_a_seed_counts_once() -> None:
+    again = {**SLICE, "first": 14, "commit": "b"}
+    assert added([SLICE], again) == [again]
+    assert added([SLICE, {**SLICE, "first": 40}], again) == [again, {**SLICE, "first": 40}]
+
+
+def test_slices_may_be_stored_by_several_processes_at_once(tmp_path: Path) -> None:
+    threads = [threading.Thread(target=store, args=(tmp_path, "kill", {**SLICE, "first": 10 * k})) for k in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    [found] = json.loads((tmp_path / "soak.json").read_text())["modes"]["kill"]
+    assert (found["first"], found["done"], found["kills"]) == (0, 200, 60)
+    assert "| 200 of 280, 60 kills | 20 | 0 min |" in (tmp_path / "soak.md").read_text()
+
+
+def test_failures_are_on_the_page_with_their_seeds_and_the_code() -> None:
+    modes = {
+        "numbers": [{**SLICE, "seconds": 60.0, "refused": 4}, {**SLICE, "first": 20, "commit": "b", "examples": []}]
+    }
     text = page({"version": "1", "machine": "m", "modes": modes})
-    assert "| 10 of 100,000 | 1 | 5–14 | 1 min |" in text
-    assert "- `damage`, seed 12: it broke" in text
+    assert "| 20 of 10,000, 6 kills, of which 16 were fitted and 4 refused as they should be | 2 | 1 min |" in text
+    assert "- `numbers`, seed 7: it broke" in text
+    assert "| `numbers` | 5–14 | a | 1 |\n| `numbers` | 20–29 | b | 1 |" in text

@@ -254,9 +254,11 @@ class Damager:
     def __init__(self, folder: Path) -> None:
         self._folder, self._opened = folder, Opened(folder)
         write_inputs(folder / "inputs")
+        self._originals: dict[str, Original] = {}
         self._right: dict[str, bytes] = {}
         for kind, target in TARGETS.items():
             target.make(folder / kind)
+            self._originals[kind] = Original(folder / kind)
             for _ in range(2):  # once, so that every fork finds all code loaded
                 self._right[kind] = target.use(self._copy(kind))
         # resuming takes longer than loading
@@ -266,7 +268,7 @@ class Damager:
         place = self._folder / f"altered-{os.getpid()}"
         if place.exists():
             shutil.rmtree(place)
-        shutil.copytree(self._folder / kind, place)
+        self._originals[kind].write(place)
         return place
 
     def attack(self, seed: int) -> str | None:
@@ -289,6 +291,27 @@ class Damager:
         except BaseException as error:
             return f"{type(error).__name__}: {error}"
         return "accepted, with other results" if found != self._right[kind] and not resealed else None
+
+
+class Original:
+    """A folder in memory, which is written many times.
+
+    Args:
+        folder: The folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        found = sorted(folder.rglob("*"))
+        self._folders = [path.relative_to(folder) for path in found if path.is_dir()]
+        self._files = {path.relative_to(folder): path.read_bytes() for path in found if path.is_file()}
+
+    def write(self, place: Path) -> None:
+        """Write the folder to a place where nothing is."""
+        place.mkdir()
+        for name in self._folders:  # sorted: what holds a folder comes before it
+            (place / name).mkdir()
+        for name, data in self._files.items():
+            (place / name).write_bytes(data)
 
 
 class Opened:

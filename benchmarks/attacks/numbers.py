@@ -25,6 +25,7 @@ RECIPES_OF_PROFILES: list[dict[str, Any]] = [
 ]  # fmt: skip
 # What an iteration may lose, nats per token. The first of a phase may lose more: its start is no point of EM.
 EM_LOSS = 1e-9
+_BEGINNING = 1500  # characters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,12 +39,12 @@ class Case:
 
 
 def make_case(seed: int) -> Case:
-    """Draw a corpus of at most a few thousand tokens, and settings of which some make no sense for it."""
-    rng = np.random.default_rng([17, seed])
+    """Draw a corpus of at most a few thousand tokens, and settings: mostly within limits, a tenth of each beyond."""
+    rng = np.random.default_rng([18, seed])
     texts = _texts(rng)
     boundaries = str(rng.choice(["line", "sentence", "document", "none"]))
     counting = {
-        "max_lag": int(rng.integers(1, 9)),
+        "max_lag": int(rng.integers(3, 9)) if rng.random() < 0.9 else int(rng.integers(1, 3)),
         "vocab_size": int(rng.choice([5, 20, 1000, 1000])),
         "tokenizer": str(rng.choice(["words", "whitespace"])),
         "unknown": str(rng.choice(["shape", "single"])),
@@ -51,14 +52,16 @@ def make_case(seed: int) -> Case:
         "boundary_token": "</s>" if boundaries != "none" and rng.random() < 0.2 else None,
     }
     noise = str(rng.choice(["full", "full", "spherical", "diagonal", "bohning"]))
+    words = min(len(set(texts[0].split())), counting["vocab_size"])
+    state_size, horizon = int(rng.choice([1, 2, 3, 5, 10])), (counting["max_lag"] + 1) // 2
     fitting = {
-        "state_size": int(rng.choice([1, 2, 3, 5, 10])),
+        "state_size": max(1, min(state_size, words - 2)) if rng.random() < 0.9 else state_size,
         "iterations": int(rng.choice([0, 1, 3, 10, 25])),
         "seed": int(rng.integers(3)),
         "pseudocount": [0, 1e-12, 1e-3, 0.5, 10.0, "paper"][int(rng.integers(6))],
         "noise": noise,
         "start": str(rng.choice(["subspace", "random"])),
-        "ssid_horizon": int(rng.integers(1, (counting["max_lag"] + 1) // 2 + 1)),
+        "ssid_horizon": int(rng.integers(2, max(horizon, 2) + 1)) if rng.random() < 0.9 else 1,
         "em_horizon": int(rng.integers(1, counting["max_lag"] + 1)),
         "ssid_output": str(rng.choice(["first", "regression"])),
         "ssid_covariance": str(rng.choice(["matched", "paper"])),
@@ -76,7 +79,10 @@ def make_case(seed: int) -> Case:
 
 def _texts(rng: np.random.Generator) -> list[str]:
     size, length = int(rng.choice([2, 4, 8, 20, 40, 300])), int(rng.choice([20, 200, 2000, 2000]))
-    words = np.array([f"w{k}" if rng.random() < 0.8 else f"Ünknown{k}ing" for k in range(size)])
+    # of letters: words that differ in their digits alone are one word to the tokeniser, which a tenth of corpora shows
+    letters = str.maketrans("0123456789", "abcdefghij" if rng.random() < 0.9 else "0123456789")
+    names = [f"w{k}" if rng.random() < 0.8 else f"Ünknown{k}ing" for k in range(size)]
+    words = np.array([name.translate(letters) for name in names])
     kind = int(rng.integers(6))
     if kind == 0:  # independent, with the frequencies of a power law
         weights = 1 / np.arange(1, size + 1) ** rng.uniform(0, 3)
@@ -136,13 +142,17 @@ def check(case: Case, model: textlds.TextLDS) -> str | None:
             loaded = textlds.load(path)
         except TextLDSError as error:
             return f"what was saved does not load: {error}"
-        texts = [*case.texts, "w1 w2 unheard w1", ""]
-        for options in RECIPES if case.fitting["observations"] == "words" else RECIPES_OF_PROFILES:
-            for one, two in zip(model.embed(texts, **options), loaded.embed(texts, **options), strict=True):
+        # the whole corpus in one recipe, and its beginning in all: what goes wrong does so in the first few hundred
+        recipes = RECIPES if case.fitting["observations"] == "words" else RECIPES_OF_PROFILES
+        for number, options in enumerate(recipes):
+            whole = number == case.seed % len(recipes)
+            texts = [*(text if whole else text[:_BEGINNING] for text in case.texts), "wb wc unheard wb", ""]
+            pairs = (one.embed(texts, threads=1, **options) for one in (model, loaded))
+            for one, two in zip(*pairs, strict=True):
                 if not np.isfinite(one.vectors).all():
                     return f"vectors of {options} are not finite"
                 if not np.array_equal(one.vectors, two.vectors):
                     return f"vectors of {options} change when the model is saved"
-        if not np.isfinite(float(model.log_likelihood(case.texts))):
+        if not np.isfinite(float(model.log_likelihood(case.texts, threads=1))):
             return "the likelihood of the corpus is not finite"
     return None

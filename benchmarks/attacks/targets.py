@@ -30,11 +30,12 @@ from textlds.search import OccurrenceIndex
 from textlds.tagging.settings import TaggerSettings
 from textlds.tagging.tagger import Tagger
 
-TEXT = "\n".join(f"the w{i % 7} of w{i * i % 13} is Number{i % 3} a w{i % 5} ." for i in range(400))
+# small: what an attack shows does not depend on size, as there are several pieces, runs, steps and rounds anyway
+TEXT = "\n".join(f"the w{i % 7} of w{i * i % 13} is Number{i % 3} a w{i % 5} ." for i in range(120))
 TEXTS = ["the w1 of w4 is", ["w3", "unheard", "a"], ""]
 TAGGED = "\n\n".join(
     "\n".join(f"{word}\t{'N' if word[0] == 'w' else word[:1]}" for word in line.split())
-    for line in TEXT.split("\n")[:60]
+    for line in TEXT.split("\n")[:20]
 )
 _OF_TAGGER = TaggerSettings(hidden=4, rounds=2)
 
@@ -56,13 +57,14 @@ def write_inputs(folder: Path) -> None:
 
 @contextlib.contextmanager
 def as_if_large() -> Iterator[None]:
-    """Let a small text take the way of a large one: pieces of 4 KB, runs of 1500 tokens, all that can be kept is."""
-    make_plan, small = counting.make_plan, {"piece_bytes": 4000, "block_tokens": 1500}
+    """Let a small text take the way of a large one: pieces of 1 KB, runs of 500 tokens, all that can be kept is."""
+    make_plan, small = counting.make_plan, {"piece_bytes": 1000, "block_tokens": 500}
     patches: list[tuple[Any, str, Any]] = [
         (counting, "make_plan", lambda *a, **o: dataclasses.replace(make_plan(*a, **o), **small)),
         (pieces, "DURABLE_AFTER", 0.0),
         (learning, "_SAVE_EVERY", 0.0),
         (training, "_SAVED_EVERY", 0.0),
+        (training, "_FEWEST_STEPS", 5),
     ]
     with _patched(*patches):
         yield
@@ -108,7 +110,7 @@ def _counts() -> LagCounts:
 
 def _settings(observations: Any) -> FitSettings:
     of_words = {"ssid_horizon": 2, "compression": 12} if observations == "words" else {}
-    return FitSettings(state_size=4, iterations=6, em_horizon=3, observations=observations, **of_words)
+    return FitSettings(state_size=4, iterations=4, em_horizon=3, observations=observations, **of_words)
 
 
 def _model(observations: Any = "words") -> textlds.TextLDS:
@@ -134,9 +136,9 @@ def use_model(path: Path) -> bytes:
     model = textlds.load(path)
     packed = isinstance(model, PackedModel)
     recipes = ("context", "features", *(["paper"] if model.observations == "words" and not packed else []))
-    found = [text.vectors for recipe in recipes for text in model.embed(TEXTS, recipe=recipe)]
+    found = [text.vectors for recipe in recipes for text in model.embed(TEXTS, recipe=recipe, threads=1)]
     if not packed:
-        found += [scores.values for scores in model.log_likelihood(TEXTS)]
+        found += [scores.values for scores in model.log_likelihood(TEXTS, threads=1)]
     words = model.similar(model.vocabulary.words[0], n=3)
     return _finite(*found, [score for _, score in words]) + repr(words).encode()
 
@@ -177,10 +179,15 @@ def _unfinished(run: Callable[[Path, Path], None], use: Callable[[Path], bytes],
         if not (path / "out.work" / "manifest.json").exists():
             raise AssertionError(f"{path} holds no unfinished work")
 
+    used: dict[str, bytes] = {}  # by the sums of all files: the same files give the same results
+
     def resume(path: Path) -> bytes:
         with as_if_large():
             run(path.parent / "inputs", path / "out")
-        return use(path / "out") + repr(content(path)).encode()
+        found = repr(content(path))
+        if found not in used:
+            used[found] = use(path / "out")
+        return used[found] + found.encode()
 
     return Target(make, resume)
 
@@ -189,10 +196,10 @@ def _interrupt(*_: Any, **__: Any) -> None:
     raise KeyboardInterrupt
 
 
-def _third_step(save_step: Callable[..., None]) -> Callable[..., None]:
+def _second_step(save_step: Callable[..., None]) -> Callable[..., None]:
     def save(self: Checkpoint, step: Any) -> None:
         save_step(self, step)
-        if step.done == 3:
+        if step.done == 2:
             raise KeyboardInterrupt
 
     return save
@@ -203,7 +210,7 @@ def _second_round(one_round: Callable[..., float]) -> Callable[..., float]:
 
 
 def _count(inputs: Path, output: Path) -> None:
-    textlds.count(inputs / "text.txt", max_lag=3, vocab_size=40, output=output, resume=True, threads=1)
+    textlds.count(inputs / "text.txt", max_lag=2, vocab_size=40, output=output, resume=True, threads=1)
 
 
 def _train(inputs: Path, output: Path) -> None:
@@ -228,7 +235,7 @@ def _tag(inputs: Path, output: Path) -> None:
     )  # fmt: skip
 
 
-_STEPS = (Checkpoint, "save_step", _third_step(Checkpoint.save_step))
+_STEPS = (Checkpoint, "save_step", _second_step(Checkpoint.save_step))
 _ROUNDS = (training._Run, "one_round", _second_round(training._Run.one_round))
 
 # in an order in which each finds what it is made of

@@ -9,7 +9,14 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from textlds.errors import ArgumentError
-from textlds.linalg.threads import check_threads, default_threads, lazy_map, one_blas_thread, parallel_map
+from textlds.linalg.threads import (
+    check_threads,
+    default_threads,
+    lazy_map,
+    one_blas_thread,
+    parallel_map,
+    threads_for_bytes,
+)
 
 
 def test_threads_are_checked():
@@ -18,6 +25,11 @@ def test_threads_are_checked():
     for bad in (0, -1, 1.5, "2"):
         with pytest.raises(ArgumentError, match=r"threads=.* at least 1"):
             check_threads(bad)
+
+
+def test_few_bytes_are_summed_without_threads():
+    assert threads_for_bytes(0) == threads_for_bytes(1000) == 1
+    assert threads_for_bytes(1 << 30) == default_threads()
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

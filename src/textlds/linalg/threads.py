@@ -20,6 +20,7 @@ from textlds.errors import ArgumentError
 
 T = TypeVar("T")
 R = TypeVar("R")
+_FEW_BYTES = 1 << 20  # a millisecond of SHA-256: about what starting threads takes on a busy machine
 
 
 def default_threads() -> int:
@@ -32,6 +33,11 @@ def check_threads(threads: int | None) -> int:
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise ArgumentError(f"threads={threads!r} must be a whole number of at least 1.")
     return threads or default_threads()
+
+
+def threads_for_bytes(size: int) -> int:
+    """Return how many threads to sum so many bytes with, which gives up the GIL: for a few, one is faster than two."""
+    return default_threads() if size > _FEW_BYTES else 1
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:

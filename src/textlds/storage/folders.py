@@ -26,12 +26,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from textlds.errors import NO_ROOM, REMEDY, ArgumentError, FormatError, OutputExistsError
-from textlds.linalg.threads import default_threads
+from textlds.linalg.threads import parallel_map, threads_for_bytes
 
 CONFIG = "config.json"
 FORMAT_VERSION = 1
@@ -204,9 +203,9 @@ def write_config(folder: Path, *, kind: str, content: Mapping[str, Any]) -> None
     A folder inside it, such as the model of an index, has sums of its own.
     """
     paths = sorted(path for path in folder.iterdir() if path.is_file())
-    with ThreadPoolExecutor(default_threads()) as pool:  # hashing gives up the GIL
-        sums = pool.map(_sha256, paths)
-        files = {p.name: {"bytes": p.stat().st_size, "sha256": sha256} for p, sha256 in zip(paths, sums, strict=True)}
+    sizes = [path.stat().st_size for path in paths]
+    sums = parallel_map(_sha256, paths, threads=threads_for_bytes(sum(sizes)))
+    files = {p.name: {"bytes": n, "sha256": s} for p, n, s in zip(paths, sizes, sums, strict=True)}
     write_json(folder / CONFIG, make_config(kind, content, files))
 
 
@@ -270,8 +269,9 @@ def check_config(config: Any, where: str, *, kind: str | None = None) -> dict[st
 
 def check_files(folder: Path, config: Mapping[str, Any], *, check: Literal["sums", "sizes"]) -> None:
     """Check every file that a config lists against its recorded size, and its sum if that is wanted."""
-    with ThreadPoolExecutor(default_threads()) as pool:
-        list(pool.map(lambda item: _check_file(folder, *item, check=check), config["files"].items()))
+    files, sizes = config["files"], [f.get("bytes") for f in config["files"].values() if isinstance(f, dict)]
+    threads = threads_for_bytes(sum(n for n in sizes if isinstance(n, int)) if check == "sums" else 0)
+    parallel_map(lambda item: _check_file(folder, *item, check=check), files.items(), threads=threads)
 
 
 def _hint(kind: str | None) -> str:

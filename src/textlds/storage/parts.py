@@ -15,11 +15,11 @@ import re
 import threading
 import zlib
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 from textlds.errors import TextLDSError
+from textlds.linalg.threads import parallel_map, threads_for_bytes
 from textlds.storage.folders import flush, flush_tree, new_file, remove
 
 Content = TypeVar("Content")
@@ -167,11 +167,9 @@ class Parts:
 def _sums(path: Path) -> dict[str, list[int]]:
     """Return size and CRC-32 of a file, or of all files in a folder."""
     files = sorted(inner for inner in path.rglob("*") if inner.is_file()) if path.is_dir() else [path]
-    with ThreadPoolExecutor(min(len(files), os.cpu_count() or 1) or 1) as pool:  # zlib gives up the GIL
-        sums = pool.map(_crc_of_file, files)
-        return {
-            str(file.relative_to(path)): [file.stat().st_size, sum_] for file, sum_ in zip(files, sums, strict=True)
-        }
+    sizes = [file.stat().st_size for file in files]
+    sums = parallel_map(_crc_of_file, files, threads=threads_for_bytes(sum(sizes)))
+    return {str(file.relative_to(path)): [n, sum_] for file, n, sum_ in zip(files, sizes, sums, strict=True)}
 
 
 def _crc_of_file(path: Path) -> int:
