@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint format docs dist clean
+.PHONY: demo test lint kernels format docs dist clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -25,10 +25,16 @@ demo: $(VENV)/.base
 	$(BIN)/textlds demo
 
 # A process per core: a second thread of OpenMP in each would only wait for the first.
+# Kernels are compiled while the linters run: the tests would compile each of them once per process. Stealing keeps the
+# tests of a folder, which share what they make, in one process, and leaves none without work at the end.
 test: export OMP_NUM_THREADS = 1
-test: lint
-	$(BIN)/pytest -n auto --dist loadfile -m "not serial"
+test: $(VENV)/.dev
+	$(MAKE) --jobs=2 lint kernels
+	$(BIN)/pytest -n auto --dist worksteal -m "not serial"
 	$(BIN)/pytest -m serial
+
+kernels: $(VENV)/.dev
+	$(BIN)/python tools/compile_kernels.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
