@@ -1,10 +1,12 @@
 """What it costs to have textlds: the time of imports and of the command line, the size of an installation.
 
-    python -m benchmarks.startup [--repeats 15] [--install] [--results FOLDER]
+    python -m benchmarks.startup [--repeats 15] [--model MODEL ...] [--tagger TAGGER ...] [--install] [--results FOLDER]
 
 imports   a fresh interpreter each, contenders by turns, the files in the cache of the operating system; less the time
           of an interpreter that imports nothing. Medians of wall-clock and of processor time.
 models    with --model, in new processes with warm caches: imports, reading the model, and the vectors of one sentence
+          by one recipe after the other; then the memory of the process, that of its own and the mapped pages of files
+taggers   with --tagger, likewise, and the tags of one sentence
 commands  python -m textlds with --version and --help, interpreter included
 size      with --install: the base installation from this source in an environment of its own, without pip; needs the
           package index
@@ -27,6 +29,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.texts import markdown_table
+
 ROOT = Path(__file__).parents[1]
 IMPORTS = {
     "nothing": "pass",
@@ -44,20 +48,38 @@ COMMANDS = {
     "textlds --help": ["--help"],
     "textlds similar --help": ["similar", "--help"],
 }
+# one of them alone, in a process that has done nothing else
 FIRST = """
 import json, sys, time
 def now(): return time.perf_counter(), time.process_time()
-times = [now()]
+path, kind = sys.argv[1:]
+times, names = [now()], []
+def took(name): times.append(now()); names.append(name)
 import textlds, textlds.model.loading, textlds.model.packed, textlds.vectors.stored, textlds.inference.diagonal
-times.append(now())
-model = textlds.load(sys.argv[1])
-times.append(now())
-model("The bank raised its interest rates.")
-times.append(now())
-names = ["imports", "load", "first sentence"]
-print(json.dumps({name: [b - a for a, b in zip(*pair)] for name, pair in zip(names, zip(times, times[1:]))}))
+if kind == "tagger":
+    import textlds.tagging.tagger, textlds.tagging.inputs
+took("imports")
+text = "The bank raised its interest rates."
+if kind == "tagger":
+    tagger = textlds.Tagger.load(path)
+    took("load")
+    next(tagger.tag([text]))
+    took("first sentence")
+else:
+    model = textlds.load(path)
+    took("load")
+    model(text)
+    took("first sentence")
+    for recipe in ("features", "meaning"):
+        model(text, recipe=recipe)
+        took(recipe)
+rows = {name: [b - a for a, b in zip(*pair)] for name, pair in zip(names, zip(times, times[1:]))}
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+memory = {name: 1024 * int(status[field].split()[0]) for name, field in (("own", "RssAnon"), ("mapped", "RssFile"))}
+print(json.dumps({"times": rows, "memory": memory}))
 """
 KINDS = ("seconds", "cpu_seconds")
+MEMORY = ("own", "mapped")
 LIMIT_SECONDS, LIMIT_BYTES = 0.3, 300e6
 Cost = dict[str, float]
 
@@ -66,6 +88,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--model", nargs="*", default=[], help="model folders, or names of installed models")
+    parser.add_argument("--tagger", nargs="*", default=[], help="tagger folders")
     parser.add_argument("--install", action="store_true", help="measure an installation, too")
     parser.add_argument("--results", type=Path, help="folder for startup.json")
     arguments = parser.parse_args()
@@ -74,7 +97,10 @@ def main() -> None:
     results: dict[str, Any] = {"machine": machine, "load": os.getloadavg()[0], "repeats": arguments.repeats}
     results["imports"] = imports(arguments.repeats)
     results["commands"] = commands(arguments.repeats)
-    results["models"] = {Path(model).name: first_sentence(model, arguments.repeats) for model in arguments.model}
+    results["models"] = {Path(path).name: first_sentence(path, "model", arguments.repeats) for path in arguments.model}
+    results["taggers"] = {
+        Path(path).name: first_sentence(path, "tagger", arguments.repeats) for path in arguments.tagger
+    }
     if arguments.install:
         results["size"] = installation()
     if arguments.results:
@@ -82,7 +108,9 @@ def main() -> None:
         path = arguments.results / "startup.json"
         before = json.loads(path.read_text()) if path.exists() else {}
         kept = {name: value for name, value in results.items() if value}
-        path.write_text(json.dumps({**before, **kept}, indent=1) + "\n")
+        results = {**before, **kept}
+        path.write_text(json.dumps(results, indent=1) + "\n")
+        (arguments.results / "startup.md").write_text("\n".join(report(results)), encoding="utf-8")
 
 
 def imports(repeats: int) -> dict[str, Cost]:
@@ -105,17 +133,52 @@ def commands(repeats: int) -> dict[str, Cost]:
     return found
 
 
-def first_sentence(model: str, repeats: int) -> dict[str, Cost]:
-    """Measure what a process needs before it has the vectors of one sentence; medians."""
-    run = [sys.executable, "-c", FIRST, model]
+def first_sentence(path: str, kind: str, repeats: int) -> dict[str, Any]:
+    """Measure what a process needs before it has the vectors or tags of one sentence; medians."""
+    run = [sys.executable, "-c", FIRST, path, kind]
     works(run)  # compiles
     rows = [json.loads(subprocess.run(run, capture_output=True, check=True).stdout) for _ in range(repeats)]
-    found = {
-        name: {kind: statistics.median(row[name][i] for row in rows) for i, kind in enumerate(KINDS)}
-        for name in rows[0]
-    }  # fmt: skip
-    show(f"model {model}", found)
+    found: dict[str, Any] = {
+        name: {unit: statistics.median(row["times"][name][i] for row in rows) for i, unit in enumerate(KINDS)}
+        for name in rows[0]["times"]
+    }
+    ready = [found["load"], found["first sentence"]]
+    found["load and first sentence"] = {unit: sum(part[unit] for part in ready) for unit in KINDS}
+    show(f"{kind} {path}", found)
+    found["memory"] = {name: statistics.median(row["memory"][name] for row in rows) for name in rows[0]["memory"]}
+    print("  " + ", ".join(f"{name} memory {size / 1e6:.0f} MB" for name, size in found["memory"].items()))
     return found
+
+
+def report(results: dict[str, Any]) -> list[str]:
+    """Return startup.md."""
+    lines = [
+        "# Start-up", "",
+        f"By `python -m benchmarks.startup`: {results['machine']}; medians of {results['repeats']} new processes, "
+        "files in the cache of the system, kernels compiled before; seconds, and processor seconds in brackets.", "",
+    ]  # fmt: skip
+    for title, table in (("model", results.get("models")), ("tagger", results.get("taggers"))):
+        if table:
+            steps = [name for name in next(iter(table.values())) if name != "memory"]
+            rows = [
+                [name, *(_cell(row[step]) for step in steps), *(f"{row['memory'][of] / 1e6:.0f}" for of in MEMORY)]
+                for name, row in table.items()
+            ]
+            lines += markdown_table([title, *steps, "own memory, MB", "mapped, MB"], rows)
+    for title in ("imports", "commands"):
+        if results.get(title):
+            lines += markdown_table([title, "s"], [[name, _cell(cost)] for name, cost in results[title].items()])
+    lines.append("Imports are those of a process that does nothing else, less an interpreter that imports nothing.")
+    if "size" in results:
+        lines += ["", "Installed without extras: " + ", ".join(
+            f"{results['size'][name] / 1e6:.0f} MB {name.replace('_', ' ')}"
+            for name in ("download", "installed", "with_byte_code")
+        ) + "."]  # fmt: skip
+    return [*lines, ""]
+
+
+def _cell(cost: Cost) -> str:
+    return f"{cost['seconds']:.3f} ({cost['cpu_seconds']:.3f})"
 
 
 def works(run: Sequence[str]) -> bool:

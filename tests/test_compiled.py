@@ -24,6 +24,17 @@ print(SparseMatrix.from_scipy(sp.csr_array(np.eye(2))).matmat(np.ones((2, 1))).s
 """
 
 
+KEPT = """
+import sys
+import numpy as np
+from textlds.linalg.quantized import RowTable
+table = RowTable(np.array([[3, 4], [6, 8]], np.int8), np.ones(2, np.float32))
+print(table.rows(np.array([1])).tolist(), "numba.np.linalg" in sys.modules)
+if len(sys.argv) > 1:  # another signature, which is compiled after one that was kept
+    print(table.rows(np.array([0], np.int32)).tolist(), "numba.np.linalg" in sys.modules)
+"""
+
+
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the package in which no __pycache__ can be made, whoever the user is: a file is in its place."""
@@ -77,3 +88,12 @@ def test_a_damaged_cache_costs_time_only(package: Path, tmp_path: Path) -> None:
     assert done.stdout == "2\n", done.stderr
     assert done.stderr == ""
     assert all(file.stat().st_size for file in files)  # and it was mended
+
+
+def test_what_is_kept_is_used_without_making_ready_to_compile_which_still_works_afterwards(
+    package: Path, tmp_path: Path
+) -> None:
+    home = {"HOME": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path)}
+    assert run(package, ["-c", KEPT], **home).stdout == "[[6.0, 8.0]] True\n"
+    done = run(package, ["-c", KEPT, "more"], **home)
+    assert done.stdout == "[[6.0, 8.0]] False\n[[3.0, 4.0]] True\n", done.stderr

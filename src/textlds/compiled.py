@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 from numba.core import caching
+from numba.core.runtime import rtsys
 
 from textlds.errors import TextLDSWarning
 
@@ -51,7 +52,11 @@ class _Cache(_FunctionCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
-            return super().load_overload(sig, target_context)
+            # Numba would make ready for compiling, which takes longer than everything else that a process does before
+            # its first sentence. What was compiled before needs the runtime only: no kernel here hashes or is parallel.
+            rtsys.initialize(target_context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
         except Exception:  # whatever unpickling a damaged file raises
             with contextlib.suppress(Exception):
                 self.flush()  # begin a new index

@@ -45,6 +45,17 @@ def test_arrays_come_back_as_they_were(tmp_path):
         assert found[name].flags.aligned, name
 
 
+def test_writable_arrays_are_mapped_changed_in_memory_only_and_outlive_their_file(tmp_path):
+    path = tmp_path / "a.safetensors"
+    write_arrays(path, {"x": np.arange(6.0).reshape(2, 3)})
+    found = read_arrays(path, writable=True)["x"]
+    assert type(found) is np.ndarray and found.flags.writeable and isinstance(found.base, np.memmap)
+    found[0] = -1
+    assert read_arrays(path)["x"].tolist() == [[0, 1, 2], [3, 4, 5]]
+    path.unlink()
+    assert found.tolist() == [[-1, -1, -1], [3, 4, 5]]
+
+
 def test_the_real_library_reads_what_we_write(tmp_path):
     arrays = example_arrays()
     write_arrays(tmp_path / "a.safetensors", arrays)

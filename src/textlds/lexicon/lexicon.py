@@ -43,8 +43,8 @@ class Lexicon:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Make a lexicon of what :meth:`arrays` returned; other arrays are passed over."""
-        own = {name.removeprefix("meaning."): np.array(a) for name, a in arrays.items() if name.startswith("meaning.")}
-        others = {f.name: np.array(arrays[f.name]) for f in fields(cls) if f.name != "meaning"}
+        own = {name.removeprefix("meaning."): array for name, array in arrays.items() if name.startswith("meaning.")}
+        others = {f.name: arrays[f.name] for f in fields(cls) if f.name != "meaning"}
         return cls(**others, meaning=Meaning(**own) if own else None)
 
 

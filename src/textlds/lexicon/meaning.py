@@ -90,7 +90,12 @@ def word_weights(frequencies: Vector) -> NDArray[np.float32]:
 
 def passage_mean(vectors: Tall, frequencies: Vector) -> NDArray[np.float32]:
     """Return μ = Σ_v f_v a(v) meaning(v), (d,): what an average word adds to a passage."""
-    return (frequencies * word_weights(frequencies)).astype(np.float32) @ vectors
+    return passage_weights(frequencies) @ vectors
+
+
+def passage_weights(frequencies: Vector) -> NDArray[np.float32]:
+    """Return f_v a(v), (V,)."""
+    return (frequencies * word_weights(frequencies)).astype(np.float32)
 
 
 def make_meaning(

@@ -19,6 +19,7 @@ from textlds.linalg.types import Array
 Precision = Literal["int8", "float16", "float32"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 _STEPS = 127
+_BLOCK = 4096  # rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,14 @@ class RowTable:
         if self.scale is None:
             return np.asarray(self.values, np.float32)
         return self.rows(np.arange(len(self)))
+
+    def weighted_sum(self, weights: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return Σ_i weights[i] · row i, (d,), a block of rows at a time where they have to be widened."""
+        if self.values.dtype == np.float32:
+            whole: NDArray[np.float32] = weights @ self.values
+            return whole
+        blocks = (np.arange(start, min(start + _BLOCK, len(self))) for start in range(0, len(self), _BLOCK))
+        return sum((weights[block] @ self.rows(block) for block in blocks), np.zeros(self.shape[1], np.float32))
 
     def arrays(self, name: str) -> dict[str, NDArray[Any]]:
         """Return what is stored of it."""

@@ -106,7 +106,7 @@ def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{folder / 'config.json'} says {config.get('vocabulary_size')!r} words, but the vocabulary has "
             f"{len(vocabulary)}. Restore it from a copy, or write it again."
         )
-    arrays = {name: np.array(array) for name, array in read_arrays(folder / ARRAYS).items()}  # the files may go away
+    arrays = read_arrays(folder / ARRAYS, writable=True)
     observed = config.get("observations") == "profiles"
     _check_arrays(folder / ARRAYS, arrays, noise, h, len(vocabulary), observed=observed)
     of_noise = {name.removeprefix("noise."): array for name, array in arrays.items() if name.startswith("noise.")}

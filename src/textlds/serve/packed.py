@@ -93,8 +93,7 @@ def pack_model(model: TextLDS, reader: Reader, *, vocab_size: int | None = None)
         **_system("context", reader.engine, None if reader.speller is not None else rows),
     }
     if reader.speller is not None:  # gains follow from the vectors of words, known and unknown ones alike
-        spelling = reader.speller.spelling
-        arrays |= _table("spelling", spelling.all() if isinstance(spelling, RowTable) else spelling)
+        arrays |= _table("spelling", reader.speller.spelling)
         small = {name: getattr(reader.speller, name) for name in CARRY}
         arrays |= {f"spelling.{name}": np.asarray(a, np.float32) for name, a in small.items() if a is not None}
     if reader.meaning is not None:
@@ -132,8 +131,8 @@ def same_filter(one: Engine, other: Engine) -> bool:
     return all(a.shape == b.shape and np.allclose(a, b, atol=1e-5) for a, b in tables)
 
 
-def _table(name: str, table: Array) -> Arrays:
-    return quantized(table, "int8").arrays(name)
+def _table(name: str, table: Array | RowTable) -> Arrays:
+    return quantized(table.all() if isinstance(table, RowTable) else table, "int8").arrays(name)
 
 
 def _system(name: str, engine: Engine, rows: NDArray[np.int64] | None) -> Arrays:
@@ -225,7 +224,7 @@ def packed_reader(folder: Path) -> Reader:
         known = Meaning(
             _dequantized(arrays, "meaning"), _dequantized(arrays, "meaning.spelling"), np.empty((0, 0), np.float32)
         )
-        meaning = MeaningSpace(known, vocabulary, arrays["frequencies"].astype(np.float64))
+        meaning = MeaningSpace.of(known, vocabulary, arrays["frequencies"].astype(np.float64))
     return Reader(
         encoder=Encoder(vocabulary), engine=engine, whitener=arrays["whitener"].astype(np.float64),
         words=vectors[: vocabulary.n_types], speller=speller, language=language,

@@ -54,8 +54,15 @@ def _stored(arrays: Mapping[str, Array]) -> Iterator[bytes | memoryview]:
         yield array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8).data
 
 
-def read_arrays(path: Path) -> dict[str, Array]:
-    """Map the arrays of a safetensors file into memory, read-only; nothing is read until it is used."""
+def read_arrays(path: Path, *, writable: bool = False) -> dict[str, Array]:
+    """Map the arrays of a safetensors file into memory; nothing is read until it is used.
+
+    The file may be removed or replaced by another while it is mapped, but must not be written into.
+
+    Args:
+        path: The file.
+        writable: Changes stay in memory. Kernels are compiled once more for arrays that are read-only.
+    """
     try:
         with path.open("rb") as file:
             length, size = int.from_bytes(file.read(8), "little"), path.stat().st_size
@@ -64,7 +71,8 @@ def read_arrays(path: Path) -> dict[str, Array]:
         raise FormatError(f"{path} is missing. {REMEDY}") from error
 
     def take(dtype: np.dtype[Any], shape: tuple[int, ...], offset: int) -> Array:
-        return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=shape)
+        mapped = np.memmap(path, dtype=dtype, mode="c" if writable else "r", offset=offset, shape=shape)
+        return mapped.view(np.ndarray) if writable else mapped
 
     return _parsed(str(path), header, length, size, take)
 

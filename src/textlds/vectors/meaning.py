@@ -17,15 +17,19 @@ Work: O(n h), without a matrix product.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from textlds.compiled import kernel_fma
 from textlds.corpus.vocabulary import Vocabulary
-from textlds.inference.engine import Index, taken
-from textlds.lexicon.meaning import Meaning, passage_mean, word_weights
+from textlds.inference.diagonal import distinct_words
+from textlds.inference.engine import Index
+from textlds.lexicon.meaning import Meaning, passage_weights, word_weights
 from textlds.lexicon.unknown import spelt
+from textlds.linalg.quantized import RowTable
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.tall import Tall
 from textlds.linalg.threads import parallel_map
@@ -42,18 +46,37 @@ _TOKENS = 1 << 14  # that a thread takes at a time
 class MeaningSpace:
     """Gives tokens the vectors of what they are about.
 
-    Attributes:
-        words: Of every row of the vocabulary, (V, h), of length one.
+    Args:
+        table: Of every row of the vocabulary, (V, h), of length one. Only the rows of words that are met are widened.
         spelling: G, (B, h): the same from the features of a word's spelling.
-        weights: What each counts for a topic, (V,).
+        contexts: What takes the topic of a word's places to the word, (h, h).
         vocabulary: The known words.
+        frequencies: μ, (V,).
+
+    Attributes:
+        weights: What each counts for a topic, (V,).
     """
 
-    def __init__(self, meaning: Meaning, vocabulary: Vocabulary, frequencies: Vector) -> None:
-        self.words = meaning.vectors
-        self.spelling, self._contexts, self.vocabulary = meaning.spelling, meaning.contexts, vocabulary
+    def __init__(
+        self, table: RowTable, spelling: Tall | RowTable, contexts: Tall, vocabulary: Vocabulary, frequencies: Vector
+    ) -> None:
+        self._table, self.spelling, self._contexts, self.vocabulary = table, spelling, contexts, vocabulary
         self.weights = word_weights(frequencies)
-        self._mean = passage_mean(self.words, frequencies)
+        self._frequencies = frequencies
+
+    @classmethod
+    def of(cls, meaning: Meaning, vocabulary: Vocabulary, frequencies: Vector) -> MeaningSpace:
+        """Return the space of tables in full precision."""
+        return cls(RowTable(meaning.vectors), meaning.spelling, meaning.contexts, vocabulary, frequencies)
+
+    @cached_property
+    def words(self) -> Tall:
+        """The vectors of all rows of the vocabulary, (V, h), widened when they are first needed."""
+        return self._table.all()
+
+    @cached_property
+    def _mean(self) -> NDArray[np.float32]:
+        return self._table.weighted_sum(passage_weights(self._frequencies))
 
     def spelt(self, words: Sequence[str]) -> Tall:
         """Return the vectors that the spelling of words predicts, (n, h), of length one."""
@@ -79,17 +102,17 @@ class MeaningSpace:
             ahead: Whether the words to the right count.
             threads: How many.
         """
-        extra = self.spelt(unknown) if unknown else None
+        met = self._met(ids, unknown)
         found: dict[str, Tall] = {}
         if "word_meaning" in names:
-            found["word_meaning"] = taken(self.words, ids, extra)
+            found["word_meaning"] = met.vectors[met.numbers]
         if "topic" in names or "sense" in names:
-            topics = on_sphere(self.sums(ids, unknown, offsets, ahead=ahead, threads=threads))
+            topics = on_sphere(self._sums(met, offsets, ahead=ahead, threads=threads))
             if "topic" in names:
                 found["topic"] = topics
             if "sense" in names:
-                own = taken(self.words, ids, None if extra is None else np.float32(_UNKNOWN) * extra)
-                found["sense"] = self.mixed(own, topics)
+                met.vectors[met.new] *= np.float32(_UNKNOWN)
+                found["sense"] = self.mixed(met.vectors[met.numbers], topics)
         return found
 
     def mixed(self, words: Tall, topics: Tall) -> Tall:
@@ -100,15 +123,25 @@ class MeaningSpace:
         self, ids: NDArray[np.int32], unknown: Sequence[str], offsets: Index, *, ahead: bool, threads: int
     ) -> Tall:
         """Return left_t + right_t of all tokens, (n, h)."""
-        extra = self.spelt(unknown) if unknown else np.empty((0, self.words.shape[1]), np.float32)
-        weights = (
-            np.concatenate([self.weights, self.weights[self.vocabulary.ids(unknown)]]) if unknown else self.weights
-        )
-        out = np.empty((len(ids), self.words.shape[1]), np.float32)
-        bounds = np.append(offsets, len(ids)).astype(np.int64)
+        return self._sums(self._met(ids, unknown), offsets, ahead=ahead, threads=threads)
+
+    def _met(self, ids: NDArray[np.int32], unknown: Sequence[str]) -> _Met:
+        size = len(self._table)
+        numbers, rows = distinct_words(ids, size + len(unknown))
+        new = rows >= size
+        vectors = self._table.rows(np.where(new, 0, rows))
+        if unknown:
+            own = rows[new] - size
+            vectors[new] = self.spelt(unknown)[own]
+            rows[new] = self.vocabulary.ids(unknown)[own]
+        return _Met(numbers, vectors, self.weights[rows], new)
+
+    def _sums(self, met: _Met, offsets: Index, *, ahead: bool, threads: int) -> Tall:
+        out = np.empty((len(met.numbers), self._table.shape[1]), np.float32)
+        bounds = np.append(offsets, len(out)).astype(np.int64)
 
         def work(texts: Index) -> None:
-            _leak(self.words, extra, weights, self._mean, np.float32(LEAK), ids, texts, ahead, out)
+            _leak(met.vectors, met.weights, self._mean, np.float32(LEAK), met.numbers, texts, ahead, out)
 
         cuts = np.flatnonzero(np.diff(bounds[:-1] // _TOKENS)) + 1  # between texts
         pieces = [bounds[a : b + 1] for a, b in zip([0, *cuts], [*cuts, len(bounds) - 1], strict=True)]
@@ -118,7 +151,7 @@ class MeaningSpace:
     def added(self, token: str) -> tuple[Tall, Tall]:
         """Return the vector of one token as it goes into its meaning, and what it adds to a topic, each (h,)."""
         row = self.vocabulary.id(token)
-        vector, length = self.words[row], np.float32(1)
+        vector, length = self._table.rows(np.array([row]))[0], np.float32(1)
         if row >= self.vocabulary.n_types and token != self.vocabulary.words[row]:
             vector, length = self.spelt([token])[0], np.float32(_UNKNOWN)
         return length * vector, self.weights[row] * vector - self._mean
@@ -133,16 +166,32 @@ class MeaningSpace:
         return vector
 
 
+@dataclass(frozen=True, eq=False)
+class _Met:
+    """The distinct words of some texts.
+
+    Attributes:
+        numbers: The number of each token's word, (n,).
+        vectors: Of every number, (m, h).
+        weights: Of every number, (m,).
+        new: Whether its vector is from the spelling, (m,).
+    """
+
+    numbers: NDArray[np.int32]
+    vectors: Tall
+    weights: NDArray[np.float32]
+    new: NDArray[np.bool_]
+
+
 @kernel_fma
-def _leak(vectors, extra, weights, mean, leak, ids, bounds, ahead, out):  # type: ignore[no-untyped-def]
+def _leak(vectors, weights, mean, leak, ids, bounds, ahead, out):  # type: ignore[no-untyped-def]
     """Set out[t] to the leaky sum of the words on the left of t within its text, and if ``ahead`` on its right."""
-    n, width = len(vectors), len(mean)
+    width = len(mean)
     state = np.empty(width, np.float32)
     for text in range(len(bounds) - 1):
         state[:] = 0
         for t in range(bounds[text], bounds[text + 1]):
-            row, weight = ids[t], weights[ids[t]]
-            own = extra[row - n] if row >= n else vectors[row]
+            own, weight = vectors[ids[t]], weights[ids[t]]
             target = out[t]
             for c in range(width):
                 target[c] = state[c]
@@ -150,8 +199,7 @@ def _leak(vectors, extra, weights, mean, leak, ids, bounds, ahead, out):  # type
         if ahead:
             state[:] = 0
             for t in range(bounds[text + 1] - 1, bounds[text] - 1, -1):
-                row, weight = ids[t], weights[ids[t]]
-                own = extra[row - n] if row >= n else vectors[row]
+                own, weight = vectors[ids[t]], weights[ids[t]]
                 target = out[t]
                 for c in range(width):
                     target[c] += state[c]

@@ -75,7 +75,7 @@ class Spaces:
         """What words are about, if the model knows."""
         if self._lexicon is None or self._lexicon.meaning is None:
             return None
-        return MeaningSpace(self._lexicon.meaning, self._vocabulary, self._frequencies)
+        return MeaningSpace.of(self._lexicon.meaning, self._vocabulary, self._frequencies)
 
     def _made(self, weighting: Weighting) -> Prepared:
         return self._fitted if weighting == "fitted" or isinstance(self._lexicon, ObservedLexicon) else self._equal

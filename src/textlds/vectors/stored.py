@@ -140,14 +140,14 @@ class StoredSpace(EmbeddingSpace):
 
     @cached_property
     def meaning(self) -> MeaningSpace:
-        """What words are about, widened when it is first needed; an error where the model does not know."""
+        """What words are about; an error where the model does not know."""
         if self._meaning is not None:
             return self._meaning
         words, spelling = self._tables.meaning, self._tables.meaning_spelling
         if words is None or spelling is None:
             return require_meaning(None)
-        meaning = Meaning(words.all(), spelling.all(), self._tables.small[CONTEXTS])
-        return MeaningSpace(meaning, self._vocabulary, self._frequencies)
+        contexts = self._tables.small[CONTEXTS]
+        return MeaningSpace(words, spelling, contexts, self._vocabulary, self._frequencies)
 
     @cached_property
     def words(self) -> Array:
