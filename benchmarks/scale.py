@@ -259,6 +259,16 @@ def costs(results: dict[str, Any]) -> dict[str, dict[str, float]]:
     return found
 
 
+def peer_rates(results: dict[str, Any]) -> dict[str, tuple[float, float]]:
+    """Return core seconds to set up, and per million tokens without that, of the other libraries."""
+    set_up = results.get("fastText set-up, core seconds", 0.0)
+    millions = results.get("peers_tokens", 0.0) / 1e6
+    return {
+        name: (set_up, max(rate - set_up / millions, 0.0)) if name == FASTTEXT else (0.0, rate)
+        for name, rate in results.get("peers", {}).items()
+    }
+
+
 def plain(value: float) -> str:
     """Return three digits of a number, and no exponent."""
     rounded = float(f"{value:.3g}")
@@ -292,14 +302,16 @@ def write(results: dict[str, Any], folder: Path) -> None:
         )
     if "peers" in results:
         last = parted(results["growth"])[0][-1]
-        own = {"textlds, counting": 1e6 * last["counting"]["core seconds"] / last["tokens"]}
-        rates = [[name, f"{value:.3f}"] for name, value in (own | results["peers"]).items()]
-        lines += markdown_table(["one pass over the text", "core seconds per million tokens"], rates)
-        set_up = results.get("fastText set-up, core seconds")
+        own = {"textlds, counting": (0.0, 1e6 * last["counting"]["core seconds"] / last["tokens"])}
+        rates = [
+            [name, f"{rate:.3f}", f"{set_up:.1f}" if set_up else ""]
+            for name, (set_up, rate) in (own | peer_rates(results)).items()
+        ]
+        heads = ["one pass over the text", "core seconds per million tokens", "and to set up, core seconds"]
+        lines += markdown_table(heads, rates)
         lines += [
             f"textlds read {last['tokens'] / 1e6:,.6g}M tokens, the others {results['peers_tokens'] / 1e6:g}M on one "
-            "thread; fastText's figure includes setting up its table of two million rows"
-            + (f" ({set_up:.1f} core seconds)" if set_up else "") + ", which longer texts make up for.", "",
+            "thread. fastText first fills a table of two million rows.", "",
         ]  # fmt: skip
     if "embedding" in results:
         lines += ["Embedding from raw text, one thread:", ""]
@@ -349,15 +361,9 @@ def draw(results: dict[str, Any], path: Path) -> None:
         own = [row["tokens"] for row in rows]
         left.plot(own, [row[stage]["core seconds"] for row in rows], marker="o", label=stage)
         right.plot(own, [row[stage]["peak bytes"] / 1e9 for row in rows], marker="o", label=stage)
-    for name, rate in results.get("peers", {}).items():
-        set_up = results.get("fastText set-up, core seconds", 0.0) if name == FASTTEXT else 0.0
-        if name == FASTTEXT and not set_up:  # most of a short run is setting up its table: no rate, but a measurement
-            n = results["peers_tokens"]
-            left.plot([n], [rate * n / 1e6], marker="x", linestyle="", label=f"{name}, set-up included, as measured")
-            continue
-        per_token = max(rate - 1e6 * set_up / results["peers_tokens"], 0.0) if set_up else rate
+    for name, (set_up, rate) in peer_rates(results).items():
         label = f"{name}, at its rate"
-        left.plot(tokens, [set_up + per_token * n / 1e6 for n in tokens], linestyle="--", linewidth=1, label=label)
+        left.plot(tokens, [set_up + rate * n / 1e6 for n in tokens], linestyle="--", linewidth=1, label=label)
     right.plot(tokens, [row["counts bytes"] / 1e9 for row in growth], marker="o", label="counts on disk")
     for axes, label in ((left, "core seconds"), (right, "GB")):
         axes.set(xscale="log", yscale="log", xlabel="tokens (beyond 75M: repeated text)", ylabel=label)

@@ -49,7 +49,9 @@ def test_writable_arrays_are_mapped_changed_in_memory_only_and_outlive_their_fil
     path = tmp_path / "a.safetensors"
     write_arrays(path, {"x": np.arange(6.0).reshape(2, 3)})
     found = read_arrays(path, writable=True)["x"]
-    assert type(found) is np.ndarray and found.flags.writeable and isinstance(found.base, np.memmap)
+    assert type(found) is np.ndarray
+    assert found.flags.writeable
+    assert isinstance(found.base, np.memmap)
     found[0] = -1
     assert read_arrays(path)["x"].tolist() == [[0, 1, 2], [3, 4, 5]]
     path.unlink()
