@@ -4,7 +4,8 @@
 
 The texts are the translated messages of installed programs (gettext catalogues): short, technical, a few tens of
 thousands of tokens per language. Nine tenths are learnt from and one tenth is read: how many of its tokens are unknown,
-how many distinct vectors these have, and what is near a common word. It says what to expect, not how good a model is.
+how many distinct vectors these have, and what is near the most frequent word of four letters or more. It says what to
+expect, not how good a model is. Writes languages.json and languages.md.
 """
 
 from __future__ import annotations
@@ -12,19 +13,26 @@ from __future__ import annotations
 import argparse
 import gettext
 import json
+import unicodedata
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import textlds
+from benchmarks.texts import markdown_table
 from textlds.errors import TextLDSError
 
-LANGUAGES = ("cs", "de", "el", "es", "fr", "he", "hi", "ja", "ko", "pl", "ru", "sr", "th", "tr", "uk", "vi", "zh_CN")
+LANGUAGES = {
+    "ar": "Arabic", "bn": "Bengali", "cs": "Czech", "de": "German", "el": "Greek", "es": "Spanish", "fr": "French",
+    "he": "Hebrew", "hi": "Hindi", "ja": "Japanese", "ka": "Georgian", "ko": "Korean", "pl": "Polish", "ru": "Russian",
+    "sr": "Serbian", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese", "zh_CN": "Chinese",
+}  # fmt: skip
 FOLDERS = ("/usr/share/locale", "/usr/share/locale-langpack")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--languages", nargs="+", default=LANGUAGES)
+    parser.add_argument("--languages", nargs="+", default=list(LANGUAGES))
     parser.add_argument("--folders", nargs="+", type=Path, default=[Path(folder) for folder in FOLDERS])
     parser.add_argument("--results", type=Path)
     arguments = parser.parse_args()
@@ -38,9 +46,37 @@ def main() -> None:
         print(f"{language}: {json.dumps(found, ensure_ascii=False)}")
     if arguments.results:
         arguments.results.mkdir(parents=True, exist_ok=True)
-        (arguments.results / "languages.json").write_text(
-            json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+        stored = json.dumps(results, indent=1, ensure_ascii=False) + "\n"
+        (arguments.results / "languages.json").write_text(stored, encoding="utf-8")
+        (arguments.results / "languages.md").write_text("\n".join(report(results)), encoding="utf-8")
+
+
+def report(results: dict[str, Any]) -> list[str]:
+    """Return languages.md."""
+    columns = ("tokens", "characters per token", "unknown, per cent", "distinct vectors of unknown words, per cent")
+    rows = []
+    for language, row in results.items():
+        cells = [f"{row[name]:,}" if name in row else "" for name in columns]
+        word, *near = row.get("near", [row.get("error", "")])
+        rows.append([LANGUAGES.get(language, language), row["script"], *cells, word, " ".join(near)])
+    scripts = {row["script"] for row in results.values()}
+    return [
+        "# Other languages", "",
+        f"By `python -m benchmarks.languages`: {len(results)} languages in {len(scripts)} scripts. The texts are the "
+        "translated messages of installed programs, nine tenths to learn from (state size 20) and one tenth to read. "
+        "So little text, all of it about computers, says how the tokeniser and unknown words do, and whether similar "
+        "words come out at all; it does not say how good a model of more text is.", "",
+        *markdown_table(["language", "script", *columns, "a frequent word", "similar to it"], rows),
+    ]  # fmt: skip
+
+
+def script_of(messages: list[str]) -> str:
+    """Return the script of most letters, by the first word of their names in Unicode."""
+    letters = Counter(character for text in messages[:2000] for character in text if character.isalpha())
+    scripts: Counter[str] = Counter()
+    for letter, n in letters.items():
+        scripts[unicodedata.name(letter, "?").split()[0].split("-")[0]] += n
+    return scripts.most_common(1)[0][0].capitalize().replace("Cjk", "Han")
 
 
 def translated(folders: list[Path], language: str) -> set[str]:
@@ -61,7 +97,7 @@ def tried(messages: list[str]) -> dict[str, Any]:
     """Learn from nine tenths and read the rest."""
     held_out, learnt = messages[::10], [text for i, text in enumerate(messages) if i % 10]
     counts = textlds.count(texts=learnt)
-    row: dict[str, Any] = {"messages": len(messages), "tokens": int(counts.tokens)}
+    row: dict[str, Any] = {"script": script_of(learnt), "messages": len(messages), "tokens": int(counts.tokens)}
     row["characters per token"] = round(sum(map(len, learnt)) / counts.tokens, 2)
     try:
         model = textlds.fit(counts, state_size=20)

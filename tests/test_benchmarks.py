@@ -256,6 +256,8 @@ def test_scale_predicts_runs_that_it_was_not_fitted_to(tmp_path):
     assert scale.costs(results)["1e+12"]["counting core hours"] == pytest.approx((1 + 2e5) / 3600)
     results["growth"].append(row(1e9, repeated=True))
     assert [tokens for tokens, *_ in scale.tried(results)] == [1e9, 1e9]
+    results["fastText set-up, core seconds"] = 10.0
+    assert scale.peer_rates(results) == {"gensim, CBOW, an epoch": (0.0, 1.5), scale.FASTTEXT: (10.0, 6.0)}
     scale.write(results, tmp_path)
     page = (tmp_path / "scale.md").read_text(encoding="utf-8")
     assert "e+" not in page
@@ -299,3 +301,4 @@ def test_languages(run, text, tmp_path):
     assert list(found) == ["xx"]
     assert found["xx"]["messages"] == len(lines)
     assert found["xx"]["unknown, per cent"] > 0
+    assert "| xx | Latin |" in (tmp_path / "languages.md").read_text(encoding="utf-8")
