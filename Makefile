@@ -9,20 +9,21 @@ BIN    := $(VENV)/bin
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "textlds needs Python 3.11 or newer; this is " + sys.version)'
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "textlds needs Python 3.11 or newer; this is " + sys.version)'
+	@$(PYTHON) -m venv $(VENV)
 
 # The stamps are newer than pyproject.toml when the environment matches it.
 $(VENV)/.base: $(BIN)/python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e . ./packages/textlds-en
-	touch $@
+	@echo "Setting up $(VENV): about 130 MB to download, once."
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e . ./packages/textlds-en
+	@touch $@
 
 $(VENV)/.dev: $(VENV)/.base constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
 demo: $(VENV)/.base
-	$(BIN)/textlds demo
+	@$(BIN)/textlds demo
 
 # A process per core: a second thread of OpenMP in each would only wait for the first.
 # Kernels are compiled while the linters run: the tests would compile each of them once per process. Stealing keeps the

@@ -128,7 +128,7 @@ def test_the_demo_shows_every_step(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert title in text
     assert "because" in text
     assert "▁" in text
-    assert "tokens per second on 1 threads" in text
+    assert "tokens per second on 1 thread." in text
     assert "textlds train your-text.txt -o model" in text
     assert model.state_size == 10
     assert model.history.iterations == 3
@@ -162,8 +162,9 @@ def test_the_demonstration_begins_with_an_installed_model(tmp_path, monkeypatch)
     out = io.StringIO()
     show = run._Show(Console(file=out, width=200))
     monkeypatch.setattr(run, "ENGLISH", str(tmp_path / "model"))
-    run._installed(show)
+    assert run._installed(show)
     assert "raised its interest rates" in out.getvalue()
+    assert "zorbium" in out.getvalue()  # whose vector is from its spelling
     monkeypatch.setattr(run, "ENGLISH", str(tmp_path / "nothing"))
-    run._installed(show)
-    assert out.getvalue().count("An installed model") == 1
+    assert not run._installed(show)
+    assert out.getvalue().count("A model of English") == 1

@@ -65,23 +65,37 @@ class RichProgress:
             yield lines
             lines.end()
             return
-        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TextColumn
         from rich.progress import Progress as Bars
 
-        known = total is not None
-        left = (TextColumn("left"), TimeRemainingColumn(elapsed_when_finished=False)) if known else ()
         bars = Bars(
             TextColumn("{task.description:<12}", markup=False),
-            BarColumn(bar_width=30),
+            BarColumn(bar_width=30 if console.width > 100 else 16),
             TextColumn("{task.fields[amount]}"),
-            TimeElapsedColumn(),
-            *left,
+            _time_column(),
             TextColumn("{task.fields[note]}", markup=False),  # a file's name may hold brackets
             console=console,
         )
         with bars:
             identifier = bars.add_task(name, total=total, note="", amount=_amount(0, total, unit))
             yield _RichTask(bars, identifier, total, unit)
+
+
+def _time_column() -> Any:
+    """Return a column with the time taken and, until a task is done, an estimate of the time left."""
+    from rich.progress import ProgressColumn
+    from rich.text import Text
+
+    class Times(ProgressColumn):
+        def render(self, task: Any) -> Text:
+            left = None if task.finished else task.time_remaining
+            times = [
+                clock(task.finished_time or task.elapsed or 0.0),
+                *([] if left is None else [f"{clock(left)} left"]),
+            ]
+            return Text(", ".join(times), style="progress.elapsed")
+
+    return Times()
 
 
 class _RichTask:

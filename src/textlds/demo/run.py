@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from textlds.model.exploring import Transition
     from textlds.model.textlds import TextLDS
 
-VOCAB_SIZE = 6_000
+VOCAB_SIZE, MIN_COUNT = 6_000, 5
 PSEUDOCOUNT = 100.0  # much for so little text: what rare words teach here is mostly noise
 
 # Chosen once by looking at what this text is about.
@@ -37,6 +37,9 @@ ENGLISH_IN_CONTEXT = (
     ("bank", "They walked along the bank of the river.", "The bank raised its interest rates."),
     ("Java", "They sailed from Sumatra to Java.", "The Java compiler translates code."),
     ("mouse", "The cat caught a mouse.", "The mouse and the keyboard are connected to the computer."),
+)
+ENGLISH_UNSEEN = (
+    ("zorbium", "The zorbium atom has a nucleus and electrons.", "The zorbium was served with rice and sauce."),
 )
 _EMBED_CHARACTERS = 2_000_000  # about 400,000 tokens, in a second or two
 
@@ -72,7 +75,7 @@ def run_demo(
     show = _Show(console or Console(highlight=False))
     threads = check_threads(threads)
     began = time.perf_counter()
-    _installed(show)
+    english = _installed(show)
     texts, counts = _read_and_count(show, threads)
     model = _fit(show, counts, {"state_size": state_size, "iterations": iterations, "seed": seed, "threads": threads})
     if output is not None:
@@ -81,7 +84,7 @@ def run_demo(
     _contexts(show, model)
     _transitions(show, model)
     _speed(show, model, texts, threads)
-    show.last_words(time.perf_counter() - began, output)
+    show.last_words(time.perf_counter() - began, output, english=english)
     return model
 
 
@@ -106,8 +109,9 @@ def _read_and_count(show: _Show, threads: int) -> tuple[list[str], LagCounts]:
         compiled.result()
     read = time.perf_counter()
     counts = count(
-        texts=iter(texts), vocab_size=VOCAB_SIZE, counting=CountSettings(memory="1GB"), threads=threads, progress=True
-    )
+        texts=iter(texts), counting=CountSettings(vocab_size=VOCAB_SIZE, min_count=MIN_COUNT, memory="1GB"),
+        threads=threads, progress=True,
+    )  # fmt: skip
     show.result(
         f"{counts.tokens:,} tokens of {len(texts):,} docstrings in {len(files):,} files ({read - began:.0f} s); "
         f"{counts.vocabulary.n_types:,} words kept, pairs of words counted up to {counts.max_lag} apart "
@@ -137,8 +141,8 @@ def _fit(show: _Show, counts: LagCounts, settings: dict[str, Any]) -> TextLDS:
     return model
 
 
-def _installed(show: _Show) -> None:
-    """Show the English model, if its package is installed; it takes a second."""
+def _installed(show: _Show) -> bool:
+    """Show the English model, if its package is installed; it takes some seconds."""
     from textlds.errors import TextLDSError
     from textlds.model.installed import find_model
     from textlds.model.textlds import TextLDS
@@ -146,13 +150,16 @@ def _installed(show: _Show) -> None:
     try:
         model = TextLDS.load(find_model(ENGLISH))
     except TextLDSError:  # not installed, or not as it should be: the demonstration continues with its own
-        return
+        return False
     show.step(
-        "An installed model",
-        "The package textlds-en has a model of English. The same word in two contexts, and similar words:",
+        "A model of English",
+        f"The package textlds-en has read Wikipedia and knows {model.vocabulary.n_types:,} words. What a word is like "
+        "depends on the text around it. The same word in two contexts, and the words most similar to it in each:",
     )
-    for word, *contexts in ENGLISH_IN_CONTEXT:
-        show.contexts(word, [(text, _names(model.similar(word, context=text, n=6))) for text in contexts])
+    _in_contexts(show, model, ENGLISH_IN_CONTEXT)
+    show.sentence("A word that nobody has ever read has a vector as well, from its spelling and from its context:")
+    _in_contexts(show, model, ENGLISH_UNSEEN)
+    return True
 
 
 def _neighbours(show: _Show, model: TextLDS) -> None:
@@ -162,9 +169,12 @@ def _neighbours(show: _Show, model: TextLDS) -> None:
 
 def _contexts(show: _Show, model: TextLDS) -> None:
     show.step("Words in context", "Vectors depend on the context: the same word, two contexts, other neighbours.")
-    for word, *contexts in IN_CONTEXT:
-        if word in model.vocabulary:
-            show.contexts(word, [(text, _names(model.similar(word, context=text, n=6))) for text in contexts])
+    _in_contexts(show, model, [example for example in IN_CONTEXT if example[0] in model.vocabulary])
+
+
+def _in_contexts(show: _Show, model: TextLDS, examples: Sequence[tuple[str, ...]]) -> None:
+    for word, *contexts in examples:
+        show.contexts(word, [(text, _names(model.similar(word, context=text, n=6))) for text in contexts])
 
 
 def _transitions(show: _Show, model: TextLDS) -> None:
@@ -172,7 +182,7 @@ def _transitions(show: _Show, model: TextLDS) -> None:
         "Transitions",
         "The state changes from word to word. Three of its transitions, as words that are likely before and after:",
     )
-    readable = sorted(model.dynamics(24, words=6), key=_strange_words)[:3]  # sorted() keeps equal ones by strength
+    readable = sorted(model.dynamics(24, words=5), key=_strange_words)[:3]  # sorted() keeps equal ones by strength
     show.pairs([(" ".join(pair.source), " ".join(pair.target)) for pair in readable], arrow=True)
 
 
@@ -190,7 +200,8 @@ def _speed(show: _Show, model: TextLDS, texts: Sequence[str], threads: int) -> N
     tokens = sum(len(text) for text in model.embed(sample, threads=threads))
     seconds = time.perf_counter() - began
     show.result(
-        f"{tokens:,} tokens in {seconds:.2f} s: {tokens / seconds:,.0f} tokens per second on {threads} threads."
+        f"{tokens:,} tokens in {seconds:.2f} s: {tokens / seconds:,.0f} tokens per second on {threads} "
+        f"thread{'s' if threads > 1 else ''}."
     )
 
 
@@ -209,8 +220,13 @@ class _Show:
         self._console.print(f"\n[bold cyan]{self._steps}. {title}[/bold cyan]")
         self._console.print(sentence)
 
-    def result(self, text: str) -> None:
-        self._console.print(f"   {text}", style="green", markup=False)
+    def sentence(self, text: str) -> None:
+        self._console.print(f"\n{text}", markup=False)
+
+    def result(self, text: str, *, style: str = "green") -> None:
+        from rich.padding import Padding
+
+        self._console.print(Padding(_text(text), (0, 0, 0, 3)), style=style)
 
     def note(self, text: str) -> None:
         self._console.print(text, style="dim", markup=False)
@@ -226,29 +242,29 @@ class _Show:
         self._console.print(table)
 
     def contexts(self, word: str, rows: Sequence[tuple[str, str]]) -> None:
-        from rich.table import Table
+        from rich.padding import Padding
 
-        table = Table.grid(padding=(0, 2))
+        self._console.print()
         for context, neighbours in rows:
             shown = _text(context)
             shown.highlight_words([word], "bold underline")
-            table.add_row(" ", shown, _text(neighbours))
-        self._console.print(table)
+            self._console.print(Padding(shown, (0, 0, 0, 3)))
+            self._console.print(Padding(_text(neighbours), (0, 0, 0, 7)), style="green")
 
     def curve(self, values: Sequence[float], seconds: float) -> None:
-        bars = sparkline(values)
-        self._console.print(f"   {bars}", style="bold green", markup=False)
+        self.result(sparkline(values), style="bold green")
         self.result(
             f"{values[0]:.2f} → {values[-1]:.2f} nats per token relative to a model without context, "
             f"{len(values) - 1} iterations, {seconds:.0f} s."
         )
 
-    def last_words(self, seconds: float, output: Path | None) -> None:
+    def last_words(self, seconds: float, output: Path | None, *, english: bool) -> None:
         kept = f" The model is in {output}." if output else ""
-        self._console.print(f"\n[bold]That took {seconds:.0f} s.[/bold]{kept} The same on your own text:\n")
+        self._console.print(f"\n[bold]That took {seconds:.0f} s.[/bold]{kept} Go on with:\n")
         for arguments in (
+            *(["similar en Mercury --context 'Mercury is a planet.'"] if english else []),
             "train your-text.txt -o model",
-            "similar model WORD --context 'A sentence with the WORD in it.'",
+            "similar model bank --context 'The bank of the river.'",
             "embed model your-text.txt -o vectors.npz",
         ):
             self._console.print(f"   [cyan]{command_name()} {arguments}[/cyan]", soft_wrap=True)

@@ -113,7 +113,7 @@ def _tokens(number: float) -> str:
 
 
 def _size(number: float) -> str:
-    return f"{number / 1e9:.1f} GB" if number >= 5e7 else "less than 0.1 GB"
+    return f"{number / 1e9:.1f} GB" if number >= 1e9 else f"{max(1, round(number / 1e6)):,} MB"
 
 
 def _duration(seconds: float) -> str:
@@ -161,8 +161,9 @@ def choose(tokens: float, rates: Rates, counting: CountSettings, settings: FitSe
     if fitting:
         return fitting[-1]
     least = steps[0]
+    unit = "minute" if minutes == 1 else "minutes"
     raise ArgumentError(
-        f"a budget of {minutes:g} minutes and {_size(memory)} is too small for any model of this text (about "
+        f"a budget of {minutes:g} {unit} and {_size(memory)} is too small for any model of this text (about "
         f"{_tokens(tokens)}): the smallest takes {_duration(least.seconds)}, of which counting "
         f"{_duration(tokens * rates.counting * _MARGIN)}, and {_size(least.bytes)}. Give more (--minutes, --memory), "
         f"or less text."

@@ -293,7 +293,7 @@ class FitRun(Generic[Model]):
                     )
                 elif step.iteration > done:
                     self._note(step)
-                    task.advance(1, f"log-likelihood {step.log_likelihood:.4f} nats per token")
+                    task.advance(1, f"log-likelihood {step.log_likelihood:.4f}")
                 elif not self._history.log_likelihood:
                     self._history = replace(self._history, start=float(step.log_likelihood))
                 # a phase begins where the one before ended: the callback has seen that
