@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 from numba.core import caching
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 from textlds.errors import TextLDSWarning
 
