@@ -32,7 +32,7 @@ class Design:
         recipe: Of the vectors; None for none.
         templates: Of the hashed features; empty for none.
         memory: Whether it sees the vectors of the same word elsewhere in the document, and what the document is about.
-        clusters: The cluster of every word of the vocabulary at some granularities, (V, granularities); or (V, 0).
+        clusters: Those of every word of the vocabulary at some granularities, (V, columns), −1 for none; or (V, 0).
         gazetteers: Names, in lower case, by the name of their list.
     """
 
@@ -101,9 +101,7 @@ class InputMaker:
         if not design.templates:
             return np.empty((len(base), 0), np.int32)
         lower = base[:, COLUMNS.index("lower")]
-        extra = [
-            neighbours_elsewhere(lower, batch.offsets) if design.elsewhere else np.zeros((len(base), 4), np.uint64)
-        ]
+        extra = [neighbours_elsewhere(lower, batch.offsets)] if design.elsewhere else []
         if design.clusters.shape[1]:
             extra.append((design.clusters[batch.rows] + 1).astype(np.uint64))
         if design.gazetteers:
