@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 import textlds
-from benchmarks.paper.brown import brown_clusters
 from benchmarks.paper.data import sha256
 from benchmarks.paper.spelling import spelt_features
 from benchmarks.texts import BYTES_A_TOKEN
@@ -24,6 +23,7 @@ from textlds.corpus.encoding import Encoder
 from textlds.corpus.reading.opening import open_sources
 from textlds.evaluation.features import Features, word_features
 from textlds.learn.run import FitStep
+from textlds.lexicon.brown import brown_clusters
 from textlds.progress import Progress, SilentProgress
 from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.folders import new_file

@@ -258,6 +258,17 @@ def test_inconsistent_entities_are_repaired_and_counted(run: Run, model: Path, f
     assert "1 entity tags continued nothing" in result.stderr
 
 
+def test_clusters_of_counts(run: Run, model: Path, counts: Path, files: Path, tmp_path: Path) -> None:
+    command = ("tagger", "train", model, "--train", files / "train.conllu", "-o", tmp_path / "t", *OPTIONS)
+    run(*command, "--counts", counts)
+    assert Tagger.load(tmp_path / "t").design.clusters.shape[1] == 4
+    assert "but counts are needed here" in run(*command, "--counts", model, "--force", code=1).stderr
+    (tmp_path / "few.txt").write_text("the cat sees Anna .\n" * 9)
+    run("count", tmp_path / "few.txt", "-o", tmp_path / "few", "--quiet")
+    assert "Give the counts that the model was" in run(*command, "--counts", tmp_path / "few", "--force", code=1).stderr
+    assert Tagger.load(tmp_path / "t")  # what was there before is still there
+
+
 def test_a_tagger_without_its_model(run: Run, model: Path, tagger: Path, tmp_path: Path) -> None:
     alone = shutil.copytree(tagger, tmp_path / "tagger")
     there = read_json(alone / CONFIG)["model"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from textlds.tagging.clusters import rounds, word_clusters
+from textlds.tagging.clusters import numbered, rounds, word_clusters
 
 
 def test_blobs_are_found():
@@ -21,3 +21,16 @@ def test_blobs_are_found():
     assert len(pairs) == 4  # each blob is one cluster
     assert len(set(found[:, 1].tolist())) > 100  # fewer words than clusters: nearly all alone
     assert word_clusters(words, frequencies, (4, 300)).tolist() == found.tolist()
+
+
+def test_beginnings_of_paths_are_numbered():
+    found = numbered(["", "0000011", "0000010", "0001", "", "0000011"])
+    assert found.shape == (6, 4)
+    assert found[0].tolist() == found[4].tolist() == [-1] * 4
+    four, six, ten, whole = found[[1, 2, 3, 5]].T.tolist()
+    assert four[0] == four[1] == four[3] != four[2]
+    assert six[0] == six[1] == six[3] != six[2]
+    for column in (ten, whole):
+        assert column[0] == column[3]
+        assert len(set(column)) == 3
+    assert (numbered(["", ""]) == -1).all()

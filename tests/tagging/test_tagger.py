@@ -10,12 +10,15 @@ import time
 import numpy as np
 import pytest
 
+from model.worlds import counts_of
 from storage.sealing import alter_arrays, edit_config, seal
-from tagging.worlds import entity_sentences, small_model, tagged_sentences
-from textlds import Tagger
+from tagging.worlds import entity_sentences, small_counts, small_model, tagged_sentences
+from textlds import Tagger, fit
 from textlds.corpus.reading.tagged import Tagged
+from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, FormatError, NotFiniteError, OutputExistsError
 from textlds.evaluation.taggers import compare_taggers, score_tagger
+from textlds.tagging import clusters
 from textlds.tagging.gazetteers import read_gazetteers
 from textlds.tagging.settings import TaggerSettings
 
@@ -161,18 +164,23 @@ def test_entities_in_any_scheme_are_the_same():
 
 def test_gazetteers_are_features():
     rng = np.random.default_rng(0)
-    places = [["new", str(i) + "ville"] for i in range(60)]
+    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
+
+    def words():  # nothing but the list tells places from others
+        return ["".join(rng.choice(letters, 5)) for _ in range(2)]
+
+    places = [words() for _ in range(120)]
 
     def sentences(some):
         out = []
         for place in some:
-            other = [f"x{rng.integers(1000)}", f"y{rng.integers(1000)}"]
+            other = words()
             pairs = [(place, ["B-LOC", "I-LOC"]), (other, ["O", "O"])]
-            words, tags = pairs[0] if rng.random() < 0.5 else pairs[1]
-            out.append(Tagged(("the", *words, "."), ("O", *tags, "O")))
+            chosen, tags = pairs[0] if rng.random() < 0.5 else pairs[1]
+            out.append(Tagged(("the", *chosen, "."), ("O", *tags, "O")))
         return out
 
-    train, test = sentences(places[:40]), sentences(places[40:])
+    train, test = sentences(places[:80]), sentences(places[80:])
     of = Tagger.train(
         small_model(), train, dev=train, task="entities", gazetteers={"places": places},
         settings=dataclasses.replace(SETTINGS, feature_dropout=0.0),
@@ -203,6 +211,38 @@ def test_places_of_given_tokens_are_in_their_sentence(tagger):
     one, two = tagger.tag([[["the", "cat", "sees"], ["Anna", "rests"]]])
     assert (one.spans, one.string) == ([(0, 3), (4, 7), (8, 12)], "the cat sees")
     assert (two.spans, two.string) == ([(0, 4), (5, 10)], "Anna rests")
+
+
+def test_counts_are_clusters(tmp_path, monkeypatch):
+    """A word without a label is tagged as those of its cluster, without any vector."""
+    monkeypatch.setattr(clusters, "_LEAVES", 4)  # as few as there are kinds of words
+    rng = np.random.default_rng(0)
+    nouns, verbs = ("ka", "mu", "lo", "pi", "se", "ta"), ("ne", "fu", "do", "bi", "ro", "wa")
+    lines = [["the", rng.choice(nouns), rng.choice(verbs), "the", rng.choice(nouns)] for _ in range(800)]
+    counts = counts_of([list(map(str, line)) for line in lines], settings=TextSettings(boundaries="line"))
+    model = fit(counts, state_size=2, iterations=1, threads=1)
+    labelled, unlabelled = (
+        [Tagged((w,), (tag,)) for tag, words in (("N", nouns), ("V", verbs)) for w in words[part]]
+        for part in (slice(0, 4), slice(4, 6))
+    )
+    settings = TaggerSettings(hidden=16, rounds=3, dropout=0.0)
+    of = Tagger.train(model, labelled, dev=labelled, recipe=None, settings=settings, counts=counts)
+    assert of.design.clusters.shape == (len(model.vocabulary), 4)
+    assert of.predict(unlabelled) == [list(s.tags) for s in unlabelled]
+    of.save(tmp_path / "t")
+    assert predictions(Tagger.load(tmp_path / "t"), unlabelled) == predictions(of, unlabelled)
+
+
+def test_counts_beside_vectors_and_counts_that_do_not_belong():
+    given = {"dev": entity_sentences(9, seed=1), "task": "entities", "settings": TaggerSettings(hidden=4, rounds=1)}
+    of = Tagger.train(small_model(), entity_sentences(30), counts=small_counts(), **given)
+    assert of.design.clusters.shape[1] == 7  # three granularities of vectors, four of counts
+    with pytest.raises(ArgumentError, match="Give the counts that the model was fitted to"):
+        Tagger.train(small_model(), TRAIN, dev=DEV, counts=small_counts().shrink(5))
+    with pytest.raises(ArgumentError, match="clusters of counts are hashed features"):
+        Tagger.train(
+            small_model(), TRAIN, dev=DEV, counts=small_counts(), settings=dataclasses.replace(SETTINGS, lexical=False)
+        )
 
 
 def test_few_labels_choose_a_small_vector():

@@ -59,10 +59,16 @@ def entity_sentences(n, *, seed=0, scheme="iob2"):
 
 
 @functools.cache
-def small_model(boundary_token=None):
-    """Return a model of the little language, with a lexicon."""
+def small_counts(boundary_token=None):
+    """Return counts of the little language."""
     settings = TextSettings(boundaries="line", boundary_token=boundary_token)
     sentences = [list(s.tokens) for s in (*tagged_sentences(400, seed=9), *entity_sentences(100, seed=9))]
     if boundary_token is not None:
         sentences = [[*s, boundary_token] for s in sentences]
-    return fit(counts_of(sentences, settings=settings), state_size=6, iterations=3, threads=1)
+    return counts_of(sentences, settings=settings)
+
+
+@functools.cache
+def small_model(boundary_token=None):
+    """Return a model of the little language, with a lexicon."""
+    return fit(small_counts(boundary_token), state_size=6, iterations=3, threads=1)

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-import textlds
 from textlds.compiled import kernel
+from textlds.counts.lagcounts import LagCounts
 from textlds.errors import ArgumentError
 from textlds.progress import Progress, SilentProgress
 
@@ -29,14 +29,17 @@ Array = Any  # arrays inside kernels: numba infers dtype and layout
 _TABLE = 1 << 16  # counts whose f is looked up
 
 
-def brown_clusters(counts: textlds.LagCounts, n: int, *, progress: Progress | None = None) -> list[str]:
-    """Return the path of every row of a vocabulary; rows that never occur share that of nothing, the empty one.
+def brown_clusters(
+    counts: LagCounts, n: int, *, most: int | None = None, progress: Progress | None = None
+) -> list[str]:
+    """Return the path of every row of a vocabulary; rows that are in no cluster share that of nothing, the empty one.
 
     Cost: O(V (k² + k · neighbours)), about 5 ms a word at k = 1000.
 
     Args:
         counts: Those of lag 1 are bigrams, [later, earlier].
         n: How many clusters, k.
+        most: How many rows are put into clusters, the most frequent; None for all that occur.
         progress: Shows how it goes.
     """
     if n < 2:
@@ -44,7 +47,7 @@ def brown_clusters(counts: textlds.LagCounts, n: int, *, progress: Progress | No
     later_by_earlier = counts.lags[0].tocsr()
     followers, leaders = later_by_earlier.T.tocsr(), later_by_earlier
     order = np.argsort(-counts.unigrams, kind="stable")
-    order = order[counts.unigrams[order] > 0]
+    order = order[counts.unigrams[order] > 0][:most]
     window = Window(followers, leaders, min(n, len(order)))
     with (progress or SilentProgress()).task("Clusters", len(order), "words") as task:
         for word in order.tolist():

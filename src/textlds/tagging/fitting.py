@@ -6,16 +6,17 @@ import dataclasses
 import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from textlds.corpus.reading.tagged import Tagged
+from textlds.corpus.reading.tagged import PathLike, Tagged
+from textlds.counts.lagcounts import LagCounts
 from textlds.errors import ArgumentError
 from textlds.model.loading import ModelLike
 from textlds.model.textlds import TextLDS
 from textlds.progress import Progress, ProgressOption, resolve
-from textlds.tagging.clusters import rounds, word_clusters
+from textlds.tagging.clusters import brown_columns, rounds, word_clusters
 from textlds.tagging.entities import entities
 from textlds.tagging.features import (
     LEXICAL,
@@ -58,6 +59,7 @@ def fit_tagger(
     task: Task,
     recipe: RecipeLike | None,
     gazetteers: Mapping[str, Iterable[Sequence[str]]],
+    counts: LagCounts | PathLike | None,
     settings: TaggerSettings | None,
     search: str,
     seed: int,
@@ -82,15 +84,17 @@ def fit_tagger(
     if not chosen:
         recipe = "context" if task == "entities" or _tokens(learnt) < FEW_TOKENS else "features"
     base = _Choice(recipe, settings or TaggerSettings())
-    if gazetteers and not base.settings.lexical:
-        raise ArgumentError(
-            "gazetteers are hashed features, and lexical=False leaves those out. Leave out one of them."
-        )
+    for name, given in (("gazetteers", gazetteers), ("clusters of counts", counts)):
+        if given and not base.settings.lexical:
+            raise ArgumentError(
+                f"{name} are hashed features, and lexical=False leaves those out. Leave out one of them."
+            )
+    bigrams = None if counts is None else _own_counts(counts, source.model)
     encoder = source.model.encoder
     names = {
         name: gazetteer_set(entries, lambda text: encoder.encode(text).tokens) for name, entries in gazetteers.items()
     }
-    attempts = _Attempts(source.model, learnt, chosen_on, tags, task, names, shown, seed, threads)
+    attempts = _Attempts(source.model, learnt, chosen_on, tags, task, names, bigrams, shown, seed, threads)
     changes = [change for change in _GRID if not (chosen and "recipe" in change)] if search == "grid" else [{}]
     choices = [base.changed(**change) for change in changes]
     tried: list[dict[str, Any]] = []
@@ -146,6 +150,7 @@ class _Attempts:
         tags: TagSet,
         task: Task,
         gazetteers: dict[str, set[tuple[str, ...]]],
+        bigrams: LagCounts | None,
         progress: Progress,
         seed: int,
         threads: int,
@@ -153,7 +158,7 @@ class _Attempts:
         self._model, self._sets, self._tags, self._task = model, (learnt, chosen_on), tags, task
         self._gazetteers, self._progress, self._seed, self._threads = gazetteers, progress, seed, threads
         self._memory = task == "entities" and any(len(document) > 1 for document in documents_of(learnt))
-        self._clusters: Any = None
+        self._bigrams, self._clusters, self._brown = bigrams, cast(Any, None), cast(Any, None)
         self._inputs: dict[Any, tuple[Inputs, Inputs]] = {}  # by recipe and templates
         self._gold = tags.numbers(chosen_on)
 
@@ -186,6 +191,8 @@ class _Attempts:
         if choice.settings.lexical:
             if self._task == "entities" and recipe is not None:
                 clusters = self._word_clusters()
+            if self._bigrams is not None:
+                clusters = np.concatenate([clusters, self._brown_clusters(self._bigrams)], axis=1)
             templates = (
                 *LEXICAL,
                 *(REPEATED if self._memory else ()),
@@ -200,6 +207,11 @@ class _Attempts:
                 words, frequencies = words_of(self._model), self._model.frequencies
                 self._clusters = word_clusters(words, frequencies, on_round=task.advance)
         return self._clusters
+
+    def _brown_clusters(self, bigrams: LagCounts) -> Any:
+        if self._brown is None:
+            self._brown = brown_columns(bigrams, progress=self._progress)
+        return self._brown
 
     def _seen(self, choice: _Choice, design: Design) -> tuple[Inputs, Inputs]:
         key = design.recipe, design.templates
@@ -242,6 +254,17 @@ class _Numbered:
 
     def read(self, name: str, reader: Callable[[Any], Any]) -> Any:
         return self._keeper.read(f"{name}-{self._number}", reader)
+
+
+def _own_counts(counts: LagCounts | PathLike, model: TextLDS) -> LagCounts:
+    """Return counts of the words of a model; others are an error."""
+    found = counts if isinstance(counts, LagCounts) else LagCounts.load(counts)
+    if found.vocabulary.words != model.vocabulary.words:
+        raise ArgumentError(
+            f"the counts have {len(found.vocabulary):,} words and the model {len(model.vocabulary):,}, which are not "
+            f"the same. Give the counts that the model was fitted to, or fit a model to these."
+        )
+    return found
 
 
 def _named(best: Any, names: tuple[str, ...], starts: Ints) -> list[list[str]]:

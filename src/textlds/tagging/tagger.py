@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textlds.corpus.reading.tagged import Tagged
+from textlds.counts.lagcounts import LagCounts
 from textlds.errors import ArgumentError, FormatError, NotFiniteError
 from textlds.linalg.threads import check_threads
 from textlds.model.loading import ModelLike
@@ -66,6 +67,7 @@ class Tagger:
         task: Task = "tags",
         recipe: RecipeLike | None = "auto",
         gazetteers: Mapping[str, Iterable[Sequence[str]]] | None = None,
+        counts: LagCounts | str | os.PathLike[str] | None = None,
         settings: TaggerSettings | None = None,
         search: str = "none",
         seed: int = 0,
@@ -84,6 +86,8 @@ class Tagger:
             recipe: Of the vectors, see :meth:`textlds.TextLDS.embed`; ``"auto"``: by the number of labels; None: no
                 vectors, a baseline.
             gazetteers: Lists of names, each a list of tokens, by what they are called.
+            counts: Those that the model was fitted to, or their folder: Brown clusters of words (Brown et al. 1992) are
+                made of them, and are features beside the others. Takes a minute or two.
             settings: Sizes, dropout and the like.
             search: ``"grid"`` tries several recipes, sizes and rates of dropout on dev; 8 times the time.
             seed: The same seed gives the same tagger, to the last bit.
@@ -94,8 +98,9 @@ class Tagger:
         from textlds.tagging.fitting import fit_tagger
 
         return fit_tagger(
-            model, sentences, dev, task=task, recipe=recipe, gazetteers=gazetteers or {}, settings=settings,
-            search=search, seed=seed, threads=check_threads(threads), progress=progress, keeper=keeper,
+            model, sentences, dev, task=task, recipe=recipe, gazetteers=gazetteers or {}, counts=counts,
+            settings=settings, search=search, seed=seed, threads=check_threads(threads), progress=progress,
+            keeper=keeper,
         )  # fmt: skip
 
     def save(self, path: str | os.PathLike[str], *, bundle: bool | None = None, force: bool = False) -> None:

@@ -23,6 +23,7 @@ def train_files(
     *,
     column: str | None,
     gazetteer: list[str],
+    counts: Path | None,
     options: dict[str, Any],
     bundle: bool,
     threads: int | None,
@@ -39,6 +40,7 @@ def train_files(
         output: The folder to write.
         column: Where the tags were in their file.
         gazetteer: Files of names.
+        counts: A counts folder, for Brown clusters.
         options: Other arguments of :meth:`Tagger.train`.
         bundle: Whether the folder holds the model too.
         threads: How many; the result is the same.
@@ -50,6 +52,7 @@ def train_files(
         The tagger's report.
     """
     from textlds.model.installed import find_model
+    from textlds.storage.folders import read_config
     from textlds.storage.work import Work
     from textlds.tagging.files import fill_folder, model_checksum
     from textlds.tagging.gazetteers import read_gazetteers
@@ -58,6 +61,8 @@ def train_files(
     names = read_gazetteers(gazetteer)
     settings = {name: str(value) for name, value in options.items()}
     inputs = {"train": sentences, "dev": dev, "gazetteer": names}
+    if counts is not None:
+        inputs["counts"] = read_config(counts, kind="counts", check="sizes")["files"]
     job = {
         "model": model_checksum(find_model(model)), "column": column, "bundle": bundle, **settings,
         **{name: zlib.crc32(repr(content).encode()) for name, content in inputs.items()},
@@ -66,8 +71,8 @@ def train_files(
         if work.finished:
             return Tagger.load(output).report
         tagger = Tagger.train(
-            model, sentences, dev=dev, gazetteers=names, threads=threads, progress=not quiet, keeper=work.parts,
-            **options,
+            model, sentences, dev=dev, gazetteers=names, counts=counts, threads=threads, progress=not quiet,
+            keeper=work.parts, **options,
         )  # fmt: skip
         tagger = dataclasses.replace(tagger, report={**tagger.report, "column": column})
         with work.publishing(Path(output)) as folder:
@@ -105,6 +110,14 @@ def command(
         list[str] | None,
         typer.Option(metavar="FILE", help="Names, one per line; may be given several times.", show_default=False),
     ] = None,
+    counts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="COUNTS",
+            help="The counts that the model was fitted to: clusters of words made of them (Brown) are features too.",
+            show_default=False,
+        ),
+    ] = None,
     search: Annotated[
         Literal["none", "grid"],
         typer.Option(help="grid: choose recipe, sizes and dropout on the development set; takes 8 times as long."),
@@ -131,7 +144,7 @@ def command(
     }  # fmt: skip
     report = train_files(
         model, own.read_labelled(train, format, column), dev and own.read_labelled(dev, format, column), output,
-        column=column, gazetteer=gazetteer or [], options=options, bundle=bundle,
+        column=column, gazetteer=gazetteer or [], counts=counts, options=options, bundle=bundle,
         threads=threads, resume=resume, force=force, quiet=quiet,
     )  # fmt: skip
     if as_json:
