@@ -102,14 +102,15 @@ class Perceptron:
 
 
 class UDPipe:
-    """UDPipe 1: MorphoDiTa's tagger, without lemmas and features."""
+    """UDPipe 1: MorphoDiTa's tagger, without lemmas and features; the iteration that is best on dev is kept."""
 
     def __init__(self, train: list[Tagged], dev: list[Tagged], task: Task, seed: int) -> None:
         import ufal.udpipe as u
 
         sets = [self._sentences(u, some, task) for some in (train, dev)]
         error = u.ProcessingError()
-        options = "models=1;templates_1=tagger;use_lemma_1=0;provide_lemma_1=0;use_xpostag_1=0;use_feats_1=0"
+        options = f"models=1;templates_1=tagger;iterations_1={_ITERATIONS}"
+        options += "".join(f";{use}_{what}_1=0" for use in ("use", "provide") for what in ("lemma", "xpostag", "feats"))
         content = u.Trainer.train("morphodita_parsito", *sets, "none", options, "none", error)
         if error.occurred():
             raise RuntimeError(error.message)
@@ -150,6 +151,9 @@ class UDPipe:
 
     def size(self) -> int:
         return self._size
+
+
+_ITERATIONS = 10  # of UDPipe's twenty, each of which takes more than a minute with 200,000 labelled tokens
 
 
 class SpaCy:
@@ -285,7 +289,9 @@ class TransformerNetwork:
         return sum(p.numel() * 4 for p in self._transformer._network.parameters())
 
 
-def peers(model: TextLDS | Path, *, floret: Path | None, task: Task) -> dict[str, Callable[..., Peer]]:
+def peers(
+    model: TextLDS | Path, *, floret: Path | None = None, counts: Path | None = None, task: Task
+) -> dict[str, Callable[..., Peer]]:
     """Return all taggers by name, each a function of train, dev, task and seed."""
     found: dict[str, Callable[..., Peer]] = {
         "textlds": lambda *args: Textlds(model, *args),
@@ -296,19 +302,27 @@ def peers(model: TextLDS | Path, *, floret: Path | None, task: Task) -> dict[str
         "CRFsuite": CRF,
         "UDPipe 1": UDPipe,
     }
+    if counts is not None:
+        found["textlds, words and Brown clusters"] = lambda *args: Textlds(model, *args, recipe=None, counts=counts)
+        found["textlds with Brown clusters"] = lambda *args: Textlds(model, *args, counts=counts)
     if floret is not None:
         found["spaCy + floret"] = lambda *args: SpaCy(*args, vectors=floret)
     return found
 
 
 def train_floret(text: Path, output: Path) -> Path:
-    """Train floret vectors on raw text, tokens separated by spaces; return spaCy's table."""
+    """Train floret vectors on raw text, cut into tokens by our tokeniser; return spaCy's table."""
     import floret
 
+    tokenised = output.with_suffix(".tokens")
+    with text.open(encoding="utf-8") as lines, tokenised.open("w", encoding="utf-8") as file:
+        for line in lines:
+            file.write(" ".join(_split(line)) + "\n")
     model = floret.train_unsupervised(
-        str(text), model="cbow", mode="floret", hashCount=2, bucket=50_000, minn=4, maxn=5, minCount=10, dim=200,
-        wordNgrams=1, epoch=1, thread=1,
+        str(tokenised), model="cbow", mode="floret", hashCount=2, bucket=50_000, minn=5, maxn=5, minCount=10, dim=200,
+        ws=2, epoch=1, thread=1,
     )  # fmt: skip
+    tokenised.unlink()
     model.save_floret_vectors(str(output))
     return output
 

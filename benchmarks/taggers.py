@@ -2,8 +2,8 @@
 
     python -m benchmarks.taggers MODEL --train train.conllu --dev dev.conllu --test test.conllu [--column xpos]
     python -m benchmarks.taggers MODEL --train eng.train --dev eng.testa --test eng.testb --entities
-        [--raw TEXT] [--floret TEXT] [--seeds 3] [--only NAME ...] [--curve 10 30 100 ...] [--genres]
-        [--name NAME] [--results FOLDER]
+        [--raw TEXT] [--floret TEXT] [--counts COUNTS] [--seeds 3] [--only NAME ...] [--curve 10 30 100 ...] [--genres]
+        [--name NAME] [--results FOLDER] [--keep FOLDER]
     python -m benchmarks.taggers --report FOLDER
 
 Everything learns from the same labelled sentences with their tokens, on one thread, in one run; whatever a tagger
@@ -15,10 +15,14 @@ for entities.
 --seeds is for textlds; peers are trained --peer-seeds times. --curve draws so many training sentences, --draws times
 (fewer for slow taggers and many sentences), for every tagger, and measures on --dev. --genres trains on each genre of a
 treebank whose sentence ids begin with it (UD English EWT) and measures on the others of --dev; --adapted NAME=MODEL
-adds a model whose counts have unlabelled text of the other genres in them.
+adds a model whose counts have unlabelled text of the genres in them:
+
+    grep '^# text = ' train.conllu | cut -c10- > genres.txt; textlds count genres.txt -o few
+    textlds merge COUNTS few -w 1 -w 10 -o merged; textlds fit merged -o MODEL
 
 Results are stored after every tagger, in place of those of the same name before; --report writes the page and the
-picture of what is stored.
+picture of what is stored. --keep keeps what the first seeds predict, so that taggers of other runs are tested against
+textlds as it is now.
 """
 
 from __future__ import annotations
@@ -61,12 +65,13 @@ def main() -> None:
         floret = arguments.floret.with_suffix(".floret")
         if not floret.exists():
             train_floret(arguments.floret, floret)
-    chosen = peers(arguments.model, floret=floret, task=task)
+    chosen = peers(arguments.model, floret=floret, counts=arguments.counts, task=task)
     for name, _, model in (one.partition("=") for one in arguments.adapted):
         chosen[name] = partial(Textlds, Path(model))
     if arguments.only:
         chosen = {name: make for name, make in chosen.items() if name in arguments.only}
     store = Store(arguments, task, sum(map(len, sets["train"])))
+    kept = Predictions(arguments.keep, arguments.name)
     if arguments.curve is not None:
         sizes = [min(size, len(sets["train"])) for size in arguments.curve]
         curve(chosen, sets, task, sizes, arguments.draws, store)
@@ -74,7 +79,7 @@ def main() -> None:
         genres(chosen, arguments, task, store)
     else:
         raw = first_lines(arguments.raw, arguments.raw_tokens) if arguments.raw else []
-        table(chosen, sets, task, raw, (arguments.seeds, arguments.peer_seeds), store)
+        table(chosen, sets, task, raw, (arguments.seeds, arguments.peer_seeds), store, kept)
 
 
 def options() -> argparse.ArgumentParser:
@@ -87,7 +92,8 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument("--entities", action="store_true")
     parser.add_argument("--raw", type=Path, help="text, for the speed from raw text")
     parser.add_argument("--raw-tokens", type=float, default=2e5)
-    parser.add_argument("--floret", type=Path, help="text, tokens with spaces between them, for floret vectors")
+    parser.add_argument("--floret", type=Path, help="text for floret vectors, which are kept beside it")
+    parser.add_argument("--counts", type=Path, help="counts of the model, for Brown clusters")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--peer-seeds", type=int, default=1)
     parser.add_argument("--only", nargs="+", help="names of taggers")
@@ -97,6 +103,7 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument("--adapted", nargs="*", default=[], metavar="NAME=MODEL")
     parser.add_argument("--name", default="taggers", help="of the entry in the results")
     parser.add_argument("--results", type=Path, help="folder for taggers.json")
+    parser.add_argument("--keep", type=Path, help="folder for predictions")
     parser.add_argument("--report", type=Path, help="folder with taggers.json, for taggers.md and taggers.png")
     return parser
 
@@ -120,6 +127,37 @@ class Store:
         entry[kind] = [*others, row]
         self._path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows of whole taggers that are stored."""
+        if self._path is None or not self._path.exists():
+            return []
+        found: list[dict[str, Any]] = (
+            json.loads(self._path.read_text(encoding="utf-8")).get(self._name, {}).get("rows", [])
+        )
+        return found
+
+
+class Predictions:
+    """What taggers predicted, by name: in a folder, or only during this run."""
+
+    def __init__(self, folder: Path | None, entry: str) -> None:
+        self._folder = None if folder is None else folder / entry
+        self._found: dict[str, list[list[str]]] = {}
+
+    def keep(self, name: str, predicted: list[list[str]]) -> None:
+        """Keep what a tagger predicts."""
+        self._found[name] = predicted
+        if self._folder is not None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            (self._folder / f"{name}.json").write_text(json.dumps(predicted), encoding="utf-8")
+
+    def of(self, name: str) -> list[list[str]] | None:
+        """Return what a tagger predicted, in this run or before."""
+        path = None if self._folder is None else self._folder / f"{name}.json"
+        if name not in self._found and path is not None and path.exists():
+            self._found[name] = json.loads(path.read_text(encoding="utf-8"))
+        return self._found.get(name)
+
 
 def report(folder: Path) -> None:
     """Write the page, and the picture of the first entry."""
@@ -136,11 +174,11 @@ def table(
     raw: list[str],
     seeds: tuple[int, int],
     store: Store,
+    kept: Predictions,
 ) -> None:
     """Train every tagger and measure it; the first seed is the one that is tested and timed."""
     part = "test" if "test" in sets else "dev"
     gold, known = sets[part], {token for s in sets["train"] for token in s.tokens}
-    ours: list[list[str]] | None = None
     for name, make in chosen.items():
         row: dict[str, Any] = {"name": name, "set": part}
         values = []
@@ -159,9 +197,9 @@ def table(
                 row |= {**value, "minutes": minutes, "bytes": peer.size()}
                 if isinstance(peer, Textlds):
                     row["dev"] = peer.tagger.report["dev"]
-                if name == OURS:
-                    ours = predicted
-                elif ours is not None:
+                kept.keep(name, predicted)
+                ours = kept.of(OURS)
+                if name != OURS and ours is not None:
                     row["against textlds"] = compared(gold, ours, predicted, task)
                 if raw:
                     row["tokens_per_second"] = speed(peer, raw)
@@ -169,6 +207,11 @@ def table(
             continue
         row |= {"seeds": values, "mean": float(np.mean(values)), "spread": float(np.std(values))}
         store.add("rows", row, "name")
+        if name == OURS:
+            for other in store.rows():
+                before = kept.of(other["name"])
+                if other["name"] != OURS and before is not None:
+                    store.add("rows", other | {"against textlds": compared(gold, kept.of(OURS), before, task)}, "name")
         rate = f"{row.get('tokens_per_second', 0):>10,.0f} tokens/s"
         details = f"known {row['known']:.2f} unknown {row['unknown']:.2f}" if task == "tags" else ""
         print(

@@ -6,18 +6,26 @@ from pathlib import Path
 from typing import Any
 
 OURS = "textlds"
+_NOTES = {
+    "UDPipe 1": " UDPipe 1 is trained for ten iterations, of which the best one on the development set is kept.",
+    "spaCy + floret": " floret's vectors have 200 numbers and were learnt from the same text in one pass.",
+}
 _SETS = {"test": "test set", "dev": "development set"}
 
 
 def page(results: dict[str, Any]) -> str:
     """Return what was found as Markdown."""
+    names = {row["name"] for found in results.values() for kind in ("rows", "curve") for row in found.get(kind, [])}
     lines = [
         "# Taggers", "",
         "Printed by `python -m benchmarks.taggers`, which says what each figure is. All taggers learn from the same "
         "labelled sentences with their tokens on one thread; minutes and rates are of processor time on a machine with "
         "other work on it, so that ratios count. Rates are from raw text to tags by each tagger's own tokeniser. ± is "
         "the standard deviation over seeds; p is of the difference to textlds (McNemar's exact test for tags, "
-        "approximate randomisation for entities; first seeds). The transformer is small and reads lower case.", "",
+        "approximate randomisation for entities; first seeds). The transformer is small and reads lower case. "
+        "Words only has all hashed features but clusters, which are of vectors: words, affixes, shapes, neighbours, "
+        "the words beside the same word elsewhere in the document."
+        + "".join(note for name, note in _NOTES.items() if name in names), "",
     ]  # fmt: skip
     for name, found in results.items():
         lines += [f"## {name}", ""]
@@ -54,7 +62,7 @@ def _p(against: dict[str, Any] | None) -> str:
 
 
 def _curve(found: dict[str, Any]) -> list[str]:
-    sizes = list(dict.fromkeys(row["sentences"] for row in found["curve"]))
+    sizes = sorted({row["sentences"] for row in found["curve"]})
     cells = {(row["name"], row["sentences"]): row for row in found["curve"]}
     names = list(dict.fromkeys(row["name"] for row in found["curve"]))
     rows = []
