@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,9 +22,12 @@ import textlds.tagging.training as training
 from textlds.cli.tagger.train import train_files
 from textlds.corpus.reading.tagged import read_tagged
 from textlds.corpus.settings import CountSettings
-from textlds.counts.lagcounts import LagCounts
+from textlds.counts.blocks import RowRange
+from textlds.counts.lagcounts import LagCounts, counts_bytes, write_shards
+from textlds.counts.shards import Place, write_shard
 from textlds.learn.checkpoint import Checkpoint
 from textlds.learn.settings import FitSettings
+from textlds.lexicon.streamed import load_within
 from textlds.model.packed import PackedModel
 from textlds.model.training import fit_to_folder, train_to_folder
 from textlds.search import OccurrenceIndex
@@ -131,6 +135,13 @@ def use_counts(path: Path) -> bytes:
     return _finite(*found) + repr(counts.vocabulary.words).encode()
 
 
+def use_streamed(path: Path) -> bytes:
+    """Read counts block by block, as a fit within a limit of memory does."""
+    counts = load_within(path, max(counts_bytes(path) // 4, 1), threads=1)
+    found = [array for lag in counts.lags for block, _ in lag.blocks() for array in (block.indices, block.data)]
+    return _finite(counts.unigrams, *found) + repr(counts.vocabulary.words).encode()
+
+
 def use_model(path: Path) -> bytes:
     """Load a model and ask it for everything."""
     model = textlds.load(path)
@@ -159,14 +170,50 @@ def use_tagger(path: Path) -> bytes:
     )
 
 
+def _make_shards(path: Path) -> None:
+    """Write counts as a cluster does: in row shards."""
+    counts, n_shards = _counts(), 3
+    place, bounds = Place.at(path), np.linspace(0, len(counts.vocabulary), n_shards + 1).astype(int).tolist()
+    path.mkdir()
+    shards = [
+        write_shard(place, f"rows-{number:05}-0.safetensors", [_rows(lag, *span) for lag in counts.lags])
+        for number, span in enumerate(itertools.pairwise(bounds))
+    ]
+    write_shards(place, counts.vocabulary, np.asarray(counts.unigrams), bounds, shards)
+
+
+def _rows(lag: Any, low: int, high: int) -> RowRange:
+    part = slice(lag.indptr[low], lag.indptr[high])
+    lengths = np.diff(lag.indptr[low : high + 1]).astype(np.int64)
+    return RowRange(0, lengths, lag.indices[part].astype(np.int32), lag.data[part].astype(np.int64))
+
+
+def _make_language(path: Path) -> None:
+    """Save a model that can tell how probable words are."""
+    _model("profiles").with_language_model(TEXT.split("\n"), held_out=TEXT.split("\n"), counts=_counts()).save(path)
+
+
+def use_language(path: Path) -> bytes:
+    """Load such a model and ask it for probabilities."""
+    model = textlds.load(path)
+    following = model.next_word("the w1 of").top(3)
+    numbers = [float(model.perplexity(TEXTS[:1])), *(probability for _, probability in following)]
+    return _finite(numbers) + repr(following).encode()
+
+
 def _make_index(path: Path) -> None:
     OccurrenceIndex.build(_model("profiles"), iter(TEXT.split("\n")), path, threads=1)
 
 
-def _make_tagger(path: Path) -> None:
+def _make_named(path: Path) -> None:
+    """Make a tagger whose folder names that of its model."""
+    _make_tagger(path, textlds.load(path.parent / "profiles"))
+
+
+def _make_tagger(path: Path, model: textlds.TextLDS | None = None) -> None:
     labels = read_tagged(str(path.parent / "inputs" / "tags.tsv"))
     names = {"places": [["w1"], ["w4", "is"]]}
-    Tagger.train(_model("profiles"), list(labels), gazetteers=names, settings=_OF_TAGGER, threads=1).save(path)
+    Tagger.train(model or _model("profiles"), list(labels), gazetteers=names, settings=_OF_TAGGER, threads=1).save(path)
 
 
 def _unfinished(run: Callable[[Path, Path], None], use: Callable[[Path], bytes], *stop: tuple[Any, str, Any]) -> Target:
@@ -241,11 +288,16 @@ _ROUNDS = (training._Run, "one_round", _second_round(training._Run.one_round))
 # in an order in which each finds what it is made of
 TARGETS = {
     "counts": Target(lambda path: _counts().save(path), use_counts),
+    "streamed": Target(lambda path: _counts().save(path), use_streamed),
+    "shards": Target(_make_shards, use_counts),
+    "shards streamed": Target(_make_shards, use_streamed),
     "model": Target(lambda path: _model().save(path), use_model),
+    "language": Target(_make_language, use_language),
     "profiles": Target(lambda path: _model("profiles").save(path), use_model),
     "packed": Target(lambda path: _model("profiles").quantized().save(path), use_model),
     "index": Target(_make_index, use_index),
     "tagger": Target(_make_tagger, use_tagger),
+    "tagger by name": Target(_make_named, use_tagger),
     "count.work": _unfinished(_count, use_counts, (counting, "write_folder", _interrupt)),
     "fit.work": _unfinished(_fit, use_model, _STEPS),
     "train.work": _unfinished(_train, use_model, _STEPS),

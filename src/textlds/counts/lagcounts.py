@@ -13,7 +13,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -179,17 +179,23 @@ class LagCounts:
         return cls(vocabulary, unigrams, lags, record)
 
 
-def open_shards(path: str | os.PathLike[str], *, block_bytes: int) -> tuple[Vocabulary, NDArray[Any], Shards]:
-    """Return the words of a counts folder, how often they occur, and where its rows are; no row is read.
+def open_shards(
+    path: str | os.PathLike[str], *, block_bytes: int, check: Literal["all", "whole"] = "all"
+) -> tuple[Vocabulary, NDArray[Any], Shards]:
+    """Return the words of a counts folder, how often they occur, and where its rows are; no row is kept.
 
     Args:
         path: A folder or a URL.
         block_bytes: Of the rows that are read at a time, where the folder itself has no shards.
+        check: Whose sums are checked here: those of all files, or of those that are not shards (a shard's own is
+            checked by :meth:`Shards.read`).
     """
     place = Place.at(path)
     config = _read_config(place)
     with _refusing(place):
         vocabulary, unigrams, shards = _opened(place, config)
+        if place.local is not None and (check == "all" or not shards.files):
+            check_files(place.local, config, check="sums")
         if shards.files:
             return vocabulary, unigrams, shards
         if unigrams.dtype.kind == "f":

@@ -135,39 +135,39 @@ class Shards:
 
     def read(self, number: int) -> tuple[Rows, ...]:
         """Return the rows of a shard, lag by lag, checked; those of a shard on this machine are mapped."""
-        low, high = self.bounds[number], self.bounds[number + 1]
         if not self.files:
             return tuple(self.read_lag(number, k) for k in range(self.max_lag))
-        file = self.files[number]
-        where = f"{self.place.path}/{file.name}"
-        arrays = self._arrays(file, where, check=True)
-        try:
-            pointers = np.array(arrays["pointers"])
-            lags = [(arrays[f"columns{k:02}"], arrays[f"values{k:02}"]) for k in range(1, self.max_lag + 1)]
-        except KeyError as error:
-            raise FormatError(f"{where} has no array {error}. {REMEDY}") from error
-        if pointers.shape != (self.max_lag, high - low + 1) or pointers.dtype != np.int64:
-            raise FormatError(
-                f"{where}: row pointers are {pointers.dtype} {pointers.shape}; needed are int64 "
-                f"{(self.max_lag, high - low + 1)}."
-            )
-        return tuple(_checked(where, row, *lag, self.bounds[-1]) for row, lag in zip(pointers, lags, strict=True))
+        where = f"{self.place.path}/{self.files[number].name}"
+        arrays = self._arrays(self.files[number], where, check=True)
+        return tuple(self._rows(arrays, where, number, k) for k in range(self.max_lag))
 
     def read_lag(self, number: int, k: int) -> Rows:
         """Return the rows of a shard of N_{k+1} alone, in memory of their own; sums of files are not checked."""
         low, high = self.bounds[number], self.bounds[number + 1]
         where = f"rows {low}..{high} of lag {k + 1} of {self.place.path}"
         if self.files:
-            file = self.files[number]
-            arrays = self._arrays(file, where, check=False)
-            rows = np.array(arrays["pointers"][k]), arrays[f"columns{k + 1:02}"], arrays[f"values{k + 1:02}"]
-            return _checked(where, rows[0], np.array(rows[1]), np.array(rows[2]), self.bounds[-1])
+            arrays = self._arrays(self.files[number], where, check=False)
+            pointers, columns, values = self._rows(arrays, where, number, k)
+            return pointers, np.array(columns), np.array(values)
         folder = Path(self.place.path)
         pointers = read_arrays(folder / ARRAYS)["pointers"]
         source = FolderSource(folder, self.bounds[-1], lambda lag: np.asarray(pointers[lag - 1]))
         source.row_lengths(k + 1)
         own = np.array(pointers[k, low : high + 1]) - pointers[k, low]
         return _checked(where, own, *source.read(k + 1, low, high), self.bounds[-1])
+
+    def _rows(self, arrays: Mapping[str, NDArray[Any]], where: str, number: int, k: int) -> Rows:
+        """Return the rows of N_{k+1} in a shard, checked."""
+        try:
+            pointers, columns, values = (arrays[name] for name in ("pointers", *_names(k + 1)))
+        except KeyError as error:
+            raise FormatError(f"{where} has no array {error}. {REMEDY}") from error
+        needed = self.max_lag, self.bounds[number + 1] - self.bounds[number] + 1
+        if pointers.shape != needed or pointers.dtype != np.int64:
+            raise FormatError(
+                f"{where}: row pointers are {pointers.dtype} {pointers.shape}; needed are int64 {needed}. {REMEDY}"
+            )
+        return _checked(where, np.array(pointers[k]), columns, values, self.bounds[-1])
 
     def _arrays(self, file: Shard, where: str, *, check: bool) -> Mapping[str, NDArray[Any]]:
         if self.place.local is None:
@@ -194,6 +194,8 @@ class Shards:
 def shards_of(place: Place, config: Mapping[str, Any], n_rows: int) -> Shards:
     """Return the shards that a ``config.json`` lists; without files where the folder has one file a lag."""
     max_lag, pairs = int(config["max_lag"]), tuple(int(n) for n in config["pairs"])
+    if len(pairs) != max_lag:
+        raise FormatError(f"{place.path}: config.json has {len(pairs)} numbers of pairs for {max_lag} lags. {REMEDY}")
     if BOUNDS not in config:
         return Shards(place, (0, n_rows), max_lag, pairs, ())
     bounds, names = [int(n) for n in config[BOUNDS]], config["shards"]
@@ -203,6 +205,11 @@ def shards_of(place: Place, config: Mapping[str, Any], n_rows: int) -> Shards:
         raise FormatError(f"{place.path}: config.json does not list a file for each of {len(bounds) - 1} shards.")
     files = (Shard(name, config["files"][name]["bytes"], config["files"][name]["sha256"]) for name in names)
     return Shards(place, tuple(bounds), max_lag, pairs, tuple(files))
+
+
+def _names(lag: int) -> tuple[str, str]:
+    """Return the names of the arrays of a lag in a shard."""
+    return f"columns{lag:02}", f"values{lag:02}"
 
 
 def row_bounds(lengths: I64, entries: int) -> list[int]:
@@ -231,7 +238,8 @@ def write_shard(place: Place, name: str, block: Sequence[RowRange]) -> Shard:
     pointers = np.zeros((len(block), len(block[0].lengths) + 1), np.int64)
     for k, rows in enumerate(block):
         np.cumsum(rows.lengths, out=pointers[k, 1:])
-        arrays[f"columns{k + 1:02}"], arrays[f"values{k + 1:02}"] = rows.columns, narrow(rows.values)
+        columns, values = _names(k + 1)
+        arrays[columns], arrays[values] = rows.columns, narrow(rows.values)
     content = packed_arrays({"pointers": pointers, **arrays})
     place.write(name, content)
     return Shard(name, len(content), hashlib.sha256(content).hexdigest(), tuple(pointers[:, -1].tolist()))

@@ -49,7 +49,7 @@ def counts_on_cluster(
         block_bytes: Of the rows that a worker reads at a time, where the folder itself has no shards.
         progress: Whether or where to show progress.
     """
-    vocabulary, unigrams, shards = open_shards(path, block_bytes=block_bytes)
+    vocabulary, unigrams, shards = open_shards(path, block_bytes=block_bytes, check="whole")
     cluster = Cluster(
         client,
         resolve(progress),

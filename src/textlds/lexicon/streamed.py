@@ -17,7 +17,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from textlds.counts.lagcounts import KIND, LagCounts, counts_bytes, open_shards
+from textlds.counts.lagcounts import LagCounts, counts_bytes, open_shards
 from textlds.counts.plan import parse_memory
 from textlds.counts.shards import Shards, row_bounds
 from textlds.errors import ArgumentError
@@ -26,7 +26,6 @@ from textlds.linalg.cutting import columns_of, matrix_of, side_by_side
 from textlds.linalg.sparse import FEW, SparseMatrix, panel_blocks
 from textlds.linalg.threads import check_threads
 from textlds.linalg.types import Matrix, Vector
-from textlds.storage.folders import read_config
 
 Panel = TypeVar("Panel", NDArray[np.float32], NDArray[np.float64])
 Function = Callable[[NDArray[Any]], NDArray[Any]]
@@ -61,7 +60,6 @@ def load_within(path: str | os.PathLike[str], memory: str | int | None, *, threa
             f"memory={memory!r} is too little: to learn from counts of {_amount(size)} takes at least "
             f"{_amount(least)}. Raise memory (--memory), or make the counts smaller (textlds prune)."
         )
-    read_config(path, kind=KIND)  # checks every sum
     vocabulary, unigrams, shards = open_shards(path, block_bytes=max(budget // _BLOCK, _LEAST_BLOCK))
     return LagCounts(vocabulary, unigrams, StreamedLags(shards, budget, check_threads(threads)))
 
