@@ -17,9 +17,10 @@ from textlds.counts.lagcounts import LagCounts
 from textlds.learn.moments import word_moments
 from textlds.learn.sketch import sketch
 from textlds.lexicon.cooccurrences import cooccurrences
-from textlds.lexicon.meaning import CORE, TRUST, fit_contexts, make_meaning, window_shape
+from textlds.lexicon.meaning import CORE, TRUST, fit_contexts, make_meaning
 from textlds.lexicon.spelling import fit_spelling
 from textlds.lexicon.unknown import spelt
+from textlds.lexicon.windows import window_weights
 from textlds.linalg.sphere import on_sphere
 from textlds.model.words import mixed_vectors
 
@@ -92,7 +93,7 @@ def _average(
 def _contexts_without(model: textlds.TextLDS, path: Path, seen: NDArray[Any], threads: int) -> Table:
     """Return the map from contexts that is fitted without the hidden words."""
     counts, core = LagCounts.load(path), min(CORE, len(model.words))
-    shape = window_shape(len(counts.lags))
+    shape = window_weights(model.history.settings.get("meaning_window", "triangular"), len(counts.lags))
     near = cooccurrences(counts.lags, shape, rows=(0, core), columns=core, threads=threads)
     vectors = model.spaces.space("float32", "equal").meaning.words
     return fit_contexts(near, vectors, model.frequencies, seen[:core] / (seen[:core] + TRUST))

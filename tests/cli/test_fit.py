@@ -39,7 +39,7 @@ def test_fit_writes_a_model_and_reports_it(run: Run, counts: Path, tmp_path: Pat
 def test_options_reach_the_fit(run: Run, counts: Path, tmp_path: Path) -> None:
     options = (
         "--pseudocount 2.5 --noise spherical --start random --em-horizon 5 --compression none --tolerance 0.5 --seed 9 "
-        "--observations words"
+        "--observations words --meaning-window 1,0.5"
     )
     run("fit", counts, "-o", tmp_path / "m", *SIZE, *options.split())
     settings = load(tmp_path / "m").history.settings
@@ -50,6 +50,9 @@ def test_options_reach_the_fit(run: Run, counts: Path, tmp_path: Path) -> None:
     assert settings["compression"] == "none"
     assert settings["tolerance"] == 0.5
     assert settings["seed"] == 9
+    assert settings["meaning_window"] == "1,0.5"
+    refused = run("fit", counts, "-o", tmp_path / "n", *SIZE, "--meaning-window", "round", code=1)
+    assert "meaning_window='round' must be one of 'triangular'" in " ".join(refused.stderr.split())
 
 
 def test_an_output_that_exists_is_refused_before_any_work(run: Run, counts: Path, tmp_path: Path) -> None:

@@ -105,6 +105,27 @@ def test_settings_that_a_search_cannot_have(counts):
         textlds.select(counts, {"iterations": [1]}, seed=3)
 
 
+def test_the_window_of_meaning_is_chosen_by_a_score(counts):
+    grid = {"meaning_window": ["flat", "1"], "state_size": [2], "iterations": [1]}
+    with pytest.raises(ArgumentError, match="do not depend on meaning_window"):
+        textlds.select(counts, grid)
+    seen = {}
+
+    def score(model):
+        seen[model.history.settings["meaning_window"]] = model.lexicon.meaning.vectors.tobytes()
+        return float(model.history.settings["meaning_window"] == "1")
+
+    found = textlds.select(counts, grid, score=score)
+    assert found.best.settings["meaning_window"] == "1"
+    for window, vectors in seen.items():
+        settings = FitSettings(meaning_window=window)
+        assert (
+            textlds.fit(counts, state_size=2, iterations=1, settings=settings).lexicon.meaning.vectors.tobytes()
+            == vectors
+        )
+    assert seen["flat"] != seen["1"]
+
+
 def test_what_is_observed_is_chosen_by_a_score(counts):
     grid = {"observations": ["words", "profiles"], "state_size": [3], "iterations": [2]}
     with pytest.raises(ArgumentError, match="depends on observations"):

@@ -7,6 +7,7 @@ import pytest
 
 import textlds
 from model.worlds import counts_of
+from textlds.errors import ArgumentError
 from textlds.learn.settings import FitSettings
 from textlds.lexicon import meaning as module
 from textlds.lexicon.meaning import Meaning, make_meaning, passage_mean, steps, word_weights
@@ -35,10 +36,11 @@ def make(counts, size, seed=0, threads=1, **options):
     return make_meaning(counts.lags, counts.unigrams, counts.vocabulary, size, rng=rng, threads=threads, **options)
 
 
-def dense_meaning(counts, size, core):
+def dense_meaning(counts, size, core, shape=None):
     """m(w) by its definition, rows beyond the core folded in."""
     R = len(counts.lags)
-    M = sum((1 - k / R) * (lag + lag.T).toarray().astype(float) for k, lag in enumerate(counts.lags))[:, :core]
+    shape = [1 - k / R for k in range(R)] if shape is None else shape
+    M = sum(shape[k] * (lag + lag.T).toarray().astype(float) for k, lag in enumerate(counts.lags))[:, :core]
     r = M.sum(axis=1)
     scale = np.where(r > 0, np.maximum(r, 1e-30), np.inf) ** -0.25
     S = scale[:, None] * np.sqrt(M) * scale[:core]
@@ -59,6 +61,38 @@ def test_vectors_are_those_of_the_definition(counts, monkeypatch, core):
     expected = dense_meaning(counts, 3, min(core, known))
     found = make(counts, 3).vectors.astype(float)
     np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("window", "shape"),
+    [
+        ("triangular", [1, 6 / 7, 5 / 7, 4 / 7, 3 / 7, 2 / 7, 1 / 7]),
+        ("flat", [1, 1, 1, 1, 1, 1, 1]),
+        ("harmonic", [1, 1 / 2, 1 / 3, 1 / 4, 1 / 5, 1 / 6, 1 / 7]),
+        ("1,0.5", [1, 0.5, 0, 0, 0, 0, 0]),
+        ("0, 0, 2", [0, 0, 2, 0, 0, 0, 0]),
+    ],
+)
+def test_the_shape_of_the_window(counts, monkeypatch, window, shape):
+    monkeypatch.setattr(module, "CORE", 18)
+    monkeypatch.setattr(module, "_RARE", 0.0)
+    found = make(counts, 3, window=window).vectors.astype(float)
+    expected = dense_meaning(counts, 3, 18, shape)
+    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=2e-3)
+    other = dense_meaning(counts, 3, 18, [1, 0, 0, 0, 0, 0, 0])
+    assert np.abs(found @ found.T - other @ other.T).max() > 0.01
+
+
+@pytest.mark.parametrize("window", ["round", "", "1,", "1;2", "0,0", "-1,2", "nan", "inf,1", 3, None])
+def test_a_window_of_no_shape_is_refused(window):
+    with pytest.raises(ArgumentError, match="meaning_window"):
+        FitSettings(meaning_window=window)
+
+
+def test_a_window_wider_than_the_counts_is_refused():
+    counts = counts_of(topical(40), max_lag=2)
+    with pytest.raises(ArgumentError, match=r"3 lags, but the counts hold 2\. Count with max_lag=3"):
+        textlds.fit(counts, state_size=3, settings=FitSettings(meaning_window="1,1,1"))
 
 
 def test_words_of_a_topic_lie_together(counts):
@@ -141,10 +175,11 @@ def test_a_word_that_was_never_seen_is_known_by_its_spelling():
 
 def test_a_fit_makes_it(tmp_path):
     counts = counts_of(topical())
-    model = textlds.fit(counts, state_size=3, iterations=1, settings=FitSettings(seed=7))
-    wanted = make_meaning(
-        counts.lags, counts.unigrams, counts.vocabulary, 3, rng=np.random.default_rng([7, 5]), threads=1
-    )
+    settings = FitSettings(seed=7, meaning_window="harmonic")
+    model = textlds.fit(counts, state_size=3, iterations=1, settings=settings)
+    assert model.history.settings["meaning_window"] == "harmonic"
+    rng = np.random.default_rng([7, 5])
+    wanted = make_meaning(counts.lags, counts.unigrams, counts.vocabulary, 3, window="harmonic", rng=rng, threads=1)
     model.save(tmp_path / "model")
     for lexicon in (model.lexicon, textlds.load(tmp_path / "model").lexicon):
         assert isinstance(lexicon.meaning, Meaning)

@@ -214,7 +214,8 @@ class FitRun(Generic[Model]):
         if lexicon is None:
             lexicon = make_lexicon(
                 self._counts, self._words.lags[0].counts, self._settings.size,
-                seed=self._settings.seed, threads=self._threads, progress=self._progress,
+                window=self._settings.meaning_window, seed=self._settings.seed, threads=self._threads,
+                progress=self._progress,
             )  # fmt: skip
             if self._checkpoint:
                 self._checkpoint.save_lexicon(lexicon)

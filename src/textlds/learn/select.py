@@ -85,6 +85,10 @@ class Selection(Generic[Model]):
         return self.trials[0]
 
 
+_STATIC = "are relative to a static model that depends on"
+_BEYOND_LIKELIHOOD = {"pseudocount": _STATIC, "observations": _STATIC, "meaning_window": "do not depend on"}
+
+
 def select_settings(
     counts: LagCounts,
     grid: Mapping[str, Sequence[Any]],
@@ -98,11 +102,11 @@ def select_settings(
 ) -> Selection[Model]:
     """Try every combination of a grid of settings; see :func:`textlds.select`. ``build`` makes a model of a fit."""
     combinations, stops = _combinations(grid, settings or FitSettings(), counts)
-    for name in ("pseudocount", "observations"):
+    for name, reason in _BEYOND_LIKELIHOOD.items():
         if score is None and len(grid.get(name, ())) > 1:
             raise ArgumentError(
-                f"likelihoods are relative to a static model that depends on {name}, so they cannot choose between its "
-                f"values. Give a score, such as tagging accuracy on a development set, or try one value at a time."
+                f"likelihoods {reason} {name}, so they cannot choose between its values. Give a score, such as tagging "
+                f"accuracy on a development set, or try one value at a time."
             )
     texts = None if held_out is None else list(held_out)
     if texts is not None and not texts:
@@ -134,7 +138,7 @@ class _Search(Generic[Model]):
         self._counts, self._build, self._held_out, self._score = counts, build, held_out, score
         self._stops, self._names, self._threads = stops, names, threads
         self._silent: Progress = SilentProgress()
-        self._lexicons: dict[int, Lexicon] = {}
+        self._lexicons: dict[tuple[int, str], Lexicon] = {}
         self.trials: list[Trial] = []
         self.best: tuple[float, Model] | None = None
 
@@ -148,11 +152,12 @@ class _Search(Generic[Model]):
             if size is not None and size not in sketches:
                 sketches[size] = make_sketch(words, size, settings.seed, self._threads, self._silent)
             own = None if size is None else sketches[size]
-            h = settings.size
-            if h not in self._lexicons:
-                self._lexicons[h] = make_lexicon(
-                    counts, words.lags[0].counts, h, seed=settings.seed, threads=self._threads, progress=self._silent
-                )
+            words_of = settings.size, settings.meaning_window
+            if words_of not in self._lexicons:
+                self._lexicons[words_of] = make_lexicon(
+                    counts, words.lags[0].counts, settings.size, window=settings.meaning_window,
+                    seed=settings.seed, threads=self._threads, progress=self._silent,
+                )  # fmt: skip
             began = time.perf_counter()
 
             def record(step: FitStep[Model], settings: FitSettings = settings, began: float = began) -> None:
@@ -161,7 +166,7 @@ class _Search(Generic[Model]):
 
             FitRun(
                 counts, settings, self._build, record, self._threads, self._silent,
-                words=words, sketched=own, lexicon=self._lexicons[h],
+                words=words, sketched=own, lexicon=self._lexicons[words_of],
             ).run(None)  # fmt: skip
             advance(1, f"best so far {self.best[0]:.4f}" if self.best else "")
 

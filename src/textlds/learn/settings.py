@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, Literal, cast
 
 from textlds.errors import ArgumentError, RankError
+from textlds.lexicon.windows import check_lags, check_window
 from textlds.settings import ADVANCED, Settings, option, settings_class
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class FitSettings(Settings):
         acceleration: ``"overrelaxed"`` takes longer steps: the same likelihood in half the iterations. The paper stops
             early, so that more likelihood is not always better vectors.
         tolerance: Stop when an iteration gains less than this, nats per token.
+        meaning_window: What lag k of R counts for the meaning of a word: ``"triangular"``, 1 − (k − 1) / R;
+            ``"flat"``, 1; ``"harmonic"``, 1 / k; or weights of lags 1, 2, … such as ``"1,0.5"``, all others 0.
         ssid_horizon: r of subspace identification, which needs lags up to 2 r − 1.
         ssid_output: C from the ``"first"`` block or by ``"regression"`` on all of them.
         ssid_covariance: Scale of the state ``"matched"`` to the moments, or by the ``"paper"``'s rule.
@@ -94,6 +97,10 @@ class FitSettings(Settings):
     tolerance: float = option(
         0.0, "Stop when an iteration gains less than this, in nats per token.", kind=float, minimum=0, panel=_PANEL
     )
+    meaning_window: str = option(
+        "triangular", "What near and far words count for meaning: triangular, flat, harmonic, or weights like 1,0.5.",
+        kind=str, panel=_PANEL, metavar="SHAPE",
+    )  # fmt: skip
     ssid_horizon: int = option(
         4, "Horizon r of subspace identification, which uses lags up to 2r - 1.", kind=int, minimum=2, panel=ADVANCED
     )
@@ -111,6 +118,7 @@ class FitSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_window(self.meaning_window)
         if self.observations == "profiles":
             for name, value in _OF_WORDS.items():
                 if getattr(self, name) != value:
@@ -175,6 +183,7 @@ class FitSettings(Settings):
                 f"state_size={self.state_size} exceeds what a vocabulary of {rows:,} words supports. "
                 f"Lower it to at most {rows - 1:,}, or count more words."
             )
+        check_lags(self.meaning_window, max_lag)
         needed, possible = 2 * self.ssid_horizon - 1, (max_lag + 1) // 2
         if self.resolved(1, rows).start == "subspace" and needed > max_lag:
             raise ArgumentError(

@@ -49,7 +49,14 @@ class Lexicon:
 
 
 def make_lexicon(
-    counts: LagCounts, neighbours: CountMatrix, size: int, *, seed: int, threads: int, progress: Progress
+    counts: LagCounts,
+    neighbours: CountMatrix,
+    size: int,
+    *,
+    window: str = "triangular",
+    seed: int,
+    threads: int,
+    progress: Progress,
 ) -> Lexicon:
     """Make the lexicon from counts, with bars that show how far it is.
 
@@ -57,6 +64,7 @@ def make_lexicon(
         counts: The words, and how often they occur.
         neighbours: N_1.
         size: h.
+        window: What lags count for meaning.
         seed: Of the panels to start from.
         threads: How many; the result is the same.
         progress: Where to show it.
@@ -71,6 +79,7 @@ def make_lexicon(
     with progress.task("Meaning", steps(size), "steps") as task:
         rng = np.random.default_rng([seed, 5])
         meaning = make_meaning(
-            counts.lags, counts.unigrams, counts.vocabulary, size, rng=rng, threads=threads, on_step=task.advance
-        )
+            counts.lags, counts.unigrams, counts.vocabulary, size,
+            window=window, rng=rng, threads=threads, on_step=task.advance,
+        )  # fmt: skip
     return Lexicon(profiles, spelling, meaning=meaning)

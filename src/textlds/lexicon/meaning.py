@@ -8,7 +8,7 @@ Words near each other in a text are about the same things, on whichever side the
     m(w) = (|λ_i|^¼ u_i(w))_{i = 2..d+1}, scaled to length one
 
 u_1 only says how frequent a word is, and is left out. Words beyond the first K are folded in by one product with their
-own rows of M: u_i = S u_i / λ_i. The shape of the window falls linearly, s_k = 1 − (k − 1) / R.
+own rows of M: u_i = S u_i / λ_i. By default the shape of the window falls linearly, s_k = 1 − (k − 1) / R.
 
 A rare word's vector is shrunk towards the one that its spelling predicts (:mod:`textlds.lexicon.spelling`):
 
@@ -35,6 +35,7 @@ from textlds.corpus.vocabulary import Vocabulary
 from textlds.lexicon.cooccurrences import cooccurrences
 from textlds.lexicon.spelling import STEPS, fit_spelling
 from textlds.lexicon.unknown import spelt
+from textlds.lexicon.windows import window_weights
 from textlds.linalg.krylov import krylov_products, leading_eigenvectors
 from textlds.linalg.sparse import CountMatrix
 from textlds.linalg.sphere import on_sphere
@@ -78,11 +79,6 @@ def steps(size: int) -> int:
     return krylov_products(size + 1) + STEPS + 3
 
 
-def window_shape(lags: int) -> list[float]:
-    """Return s_1..s_R."""
-    return [1 - k / lags for k in range(lags)]
-
-
 def word_weights(frequencies: Vector) -> NDArray[np.float32]:
     """Return a(v) of every word, (V,): what it counts for what a passage is about."""
     return (HALF / (HALF + frequencies)).astype(np.float32)
@@ -104,6 +100,7 @@ def make_meaning(
     vocabulary: Vocabulary,
     size: int,
     *,
+    window: str = "triangular",
     rng: np.random.Generator,
     threads: int,
     on_step: Callable[[], None] = lambda: None,
@@ -118,6 +115,7 @@ def make_meaning(
         unigrams: n, (V,).
         vocabulary: The words.
         size: d.
+        window: s, as :mod:`textlds.lexicon.windows` reads it.
         rng: For the panel to start from.
         threads: How many; the result is the same.
         on_step: Called ``steps(size)`` times.
@@ -129,7 +127,7 @@ def make_meaning(
             stacklevel=2,
         )
     known = vocabulary.n_types
-    core, shape = min(CORE, known), window_shape(len(lags))
+    core, shape = min(CORE, known), window_weights(window, len(lags))
     counts = cooccurrences(lags, shape, rows=(0, core), columns=core, threads=threads)
     on_step()
     vectors = np.zeros((len(vocabulary), size), np.float32)
