@@ -233,15 +233,19 @@ def language() -> list[tuple[str, str, str, str]]:
 
 
 def recurrent() -> list[tuple[str, str, str, str]]:
-    found = load("rnn").get("summary")
-    if not found:
+    studies = {size: study["summary"] for size, study in load("rnn").get("sizes", {}).items()}
+    finished = [size for size, found in studies.items() if {"random", "em"} <= set(found)]
+    if not finished:
         return []
-    own, other = found["em"], found["random"]
-    reached = sum(own["epochs to the best dev of random"]) / len(own["epochs to the best dev of random"])
+    size = max(finished, key=int)
+    found = studies[size]
+    own = min((found[name] for name in ("em", "profiles") if name in found), key=lambda one: float(one["dev"]["mean"]))
+    other, reached = found["random"], own["epochs to the best dev of random"]
+    epochs = f"{sum(reached) / len(reached):.1f} epochs" if reached else "never"
     return [
         (
-            "test perplexity of a recurrent network started from the model, and epochs to the other's best",
-            f"{own['test']['mean']:.1f} ± {own['test']['sd']:.1f}, {reached:.1f} epochs",
+            f"test perplexity of a recurrent network, h = {size}, started from the model; epochs to the other's best",
+            f"{own['test']['mean']:.1f} ± {own['test']['sd']:.1f}, {epochs}",
             f"at random {other['test']['mean']:.1f} ± {other['test']['sd']:.1f}, {other['epochs']['mean']:.0f} epochs",
             "`rnn.py`",
         )

@@ -9,24 +9,32 @@ from typing import Any
 
 import numpy as np
 
-NAMES = {"random": "random", "subspace": "LDS, subspace identification", "em": "LDS, EM"}
+NAMES = {
+    "random": "random",
+    "em": "LDS of words, EM",
+    "profiles": "LDS of profiles, EM",
+    "subspace": "LDS of words, subspace identification",
+}
 
 
 def write_report(done: dict[str, Any], folder: Path) -> None:
-    """Write rnn.json, rnn.md and, if a run is finished, rnn.png."""
+    """Put a study beside those of other sizes in rnn.json; write rnn.md and rnn.png from all of them."""
     folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "rnn.json"
+    sizes = json.loads(path.read_text(encoding="utf-8"))["sizes"] if path.exists() else {}
     runs = final_runs(done)
-    facts = {name: value for name, value in done.items() if name != "began" and not name.startswith(("run ", "trial "))}
-    results = facts | {
+    facts = {name: value for name, value in done.items() if " " not in name}
+    sizes[str(done["settings"]["state_size"])] = facts | {
+        "how": how(done["settings"], done["schedule"]),
         "summary": summary(runs, done["counting"]),
         "runs": runs,
         "tuning": {name.removeprefix("trial "): value for name, value in done.items() if name.startswith("trial ")},
         "rates and decays": {name: test_free(value) for name, value in done.items() if is_end(name, value)},
     }
-    (folder / "rnn.json").write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    (folder / "rnn.md").write_text(page(results), encoding="utf-8")
-    if runs:
-        plot(results, folder / "rnn.png")
+    sizes = {size: sizes[size] for size in sorted(sizes, key=int)}
+    path.write_text(json.dumps({"sizes": sizes}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (folder / "rnn.md").write_text(page(sizes), encoding="utf-8")
+    plot({size: study for size, study in sizes.items() if study["runs"]}, folder / "rnn.png")
 
 
 def is_end(name: str, value: Any) -> bool:
@@ -35,18 +43,20 @@ def is_end(name: str, value: Any) -> bool:
 
 def test_free(run: dict[str, Any]) -> dict[str, float]:
     """Return what rates and decays were chosen by."""
-    return {"rate": run["curve"][0]["rate"], "decay": run["decay"], "dev": best(run), "epochs": len(run["curve"]) - 1}
+    return {"rate": run["curve"][0]["rate"], "decay": run["decay"], "dev": run["dev"], "epochs": len(run["curve"]) - 1}
 
 
 def best(run: dict[str, Any]) -> float:
+    """Return the lowest perplexity on what was watched of the development set."""
     return float(min(record["dev"] for record in run["curve"]))
 
 
 def final_runs(done: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """Return the finished runs of each start with the rate and decay chosen for it, one per seed."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for start, how in done.get("chosen", {}).items():
-        ending = f"rate={how['rate']:g} decay={how['decay']:g}"
+    for start in NAMES:
+        chosen = done.get(f"chosen {start}")
+        ending = f"rate={chosen['rate']:g} decay={chosen['decay']:g}" if chosen else "none is chosen yet"
         names = [name for name in done if name.startswith(f"run {start} ") and name.endswith(ending)]
         runs = [done[name] for name in names if is_end(name, done[name])]
         found[start] = sorted(runs, key=lambda run: int(run["seed"]))
@@ -70,7 +80,7 @@ def summary(runs: dict[str, list[dict[str, Any]]], counting: dict[str, float]) -
             "epochs": spread([len(run["curve"]) - 1 for run in some]),
             "epochs to the best dev of random": [epoch for epoch in reached if epoch is not None],
             "runs that reach it": f"{sum(epoch is not None for epoch in reached)} of {len(some)}",
-            "dev": spread([best(run) for run in some]),
+            "dev": spread([run["dev"] for run in some]),
             "test": spread([run["test"] for run in some]),
             "LDS cpu seconds": spread(lds),
             "cpu seconds": spread([a + b for a, b in zip(lds, training, strict=True)]),
@@ -90,46 +100,51 @@ def epochs_to(run: dict[str, Any], goal: float) -> int | None:
     return next((int(record["epoch"]) for record in run["curve"] if record["dev"] <= goal), None)
 
 
-def page(results: dict[str, Any]) -> str:
+def page(sizes: dict[str, dict[str, Any]]) -> str:
     lines = [
         "# A recurrent network from a linear dynamical system",
         "",
-        *wrap(what(results), 118),
+        *wrap(what(list(sizes.values())[-1]), 118),
+        "",
+        "The paper (h = 300, tuned alike): from EM 122.8 on test, at random 124.0; 12 epochs instead of 17; subspace",
+        "identification alone no better than random.",
         "",
         "![Perplexity against epochs](rnn.png)",
         "",
-        *table(results["summary"]),
-        "",
-        *verdict(results["summary"]),
-        "",
-        "## How",
-        "",
-        *wrap(how(results["settings"], results["schedule"]), 118),
-        "",
-        "| start | settings | rate | decay |",
-        "|---|---|---|---|",
-        *(chosen(start, runs[0]) for start, runs in results["runs"].items()),
-        "",
-        "| run of the first seed | epochs | dev |",
-        "|---|---|---|",
-        *(tried(name, run) for name, run in results["rates and decays"].items() if " seed=0 " in name),
-        "",
-        "| short run | dev before | dev after |",
-        "|---|---|---|",
-        *(f"| {name} | {value['before']:.1f} | {value['dev']:.1f} |" for name, value in results["tuning"].items()),
-        "",
     ]
+    for size, study in sizes.items():
+        lines += [f"## h = {size}", "", *table(study["summary"]), "", *verdict(study["summary"]), ""]
+    for size, study in sizes.items():
+        lines += [f"## How, h = {size}", "", *details(study)]
     return "\n".join(lines)
 
 
-def what(results: dict[str, Any]) -> str:
-    tokens = results["tokens"]
+def details(study: dict[str, Any]) -> list[str]:
+    lines = [
+        *wrap(study["how"], 118),
+        "",
+        "| start | settings | rate | decay |",
+        "|---|---|---|---|",
+        *(chosen(start, runs[0]) for start, runs in study["runs"].items()),
+        "",
+        "| run of the first seed | epochs | dev |",
+        "|---|---|---|",
+        *(tried(name, run) for name, run in study["rates and decays"].items() if " seed=0 " in name),
+        "",
+    ]
+    if study["tuning"]:
+        short = (f"| {name} | {value['before']:.1f} | {value['dev']:.1f} |" for name, value in study["tuning"].items())
+        lines += ["| short run | dev before | dev after |", "|---|---|---|", *short, ""]
+    return lines
+
+
+def what(study: dict[str, Any]) -> str:
+    tokens = study["tokens"]
     return (
-        f"Made by `benchmarks/rnn.py` ({results['machine']}). Penn Treebank, {tokens['train']:,} tokens to learn from, "
-        f"{tokens['dev']:,} to choose by, {tokens['test']:,} to test on; V = {results['vocabulary']:,}, "
-        f"h = {results['settings']['state_size']}, tanh. The linear dynamical system sees the same text as the network "
-        "and no other. ± is the standard deviation over seeds. On a machine that does other work, compare processor "
-        "seconds."
+        f"Made by `benchmarks/rnn.py` ({study['machine']}). Penn Treebank, {tokens['train']:,} tokens to learn from, "
+        f"{tokens['dev']:,} to choose by, {tokens['test']:,} to test on; V = {study['vocabulary']:,}, tanh. The linear "
+        "dynamical system sees the same text as the network and no other. ± is the standard deviation over seeds. On a "
+        "machine that does other work, compare processor seconds."
     )
 
 
@@ -137,19 +152,34 @@ def how(settings: dict[str, Any], schedule: dict[str, float]) -> str:
     sampled = "The softmax is over all words."
     if settings["softmax"] == "sampled":
         sampled = (
-            f"In training, the denominator of the softmax is exact over the {settings['common']:,} commonest words and "
-            f"the target, and estimated from {settings['sample']} of the others, drawn anew at each step; perplexities "
-            "are always those of the full softmax."
+            f"In training, the denominator of the softmax is estimated from the target and {settings['sample']} words "
+            "on average, drawn anew at each step, common words more often; perplexities are always those of the full "
+            "softmax."
+        )
+    watched = ""
+    if settings["watch"] is not None:
+        watched = (
+            f"After an epoch, only the first {settings['watch']:,} tokens of the development set are looked at: the "
+            "curves and the epochs to random's best are about these, the column dev about all. "
+        )
+    tuning = (
+        "Settings of the start and decays are those chosen at h = 100 (for profiles those of EM on words, but no "
+        "pseudocount), and so is the first rate; the better of it and its half was chosen by whole runs of the first "
+        "seed."
+    )
+    if settings["tuning"] == "whole":
+        tuning = (
+            f"Settings of the start and rates are the best of short runs ({settings['tuning_tokens']:,} tokens); "
+            "smaller or larger rates, and the better of two decays, were then tried in whole runs of the first seed."
         )
     return (
         f"Stochastic gradient descent on {settings['batch']} streams x {settings['steps']} words, momentum "
         f"{settings['momentum']}, back-propagation through {settings['steps']} words, the rate of the h x h matrix "
         f"{settings['recurrent_rate']} of the others'. {sampled} The rate stays until an epoch gains less than "
         f"{100 * schedule['switch']:g} % on the development set, then shrinks geometrically until one gains less than "
-        f"{100 * schedule['stop']:g} %; an epoch that did harm is taken back. Settings of the start and rates are the "
-        f"best of short runs ({settings['tuning_tokens']:,} tokens); smaller rates, and the better of two decays, were "
-        "then tried in whole runs of the first seed. Random weights have the log frequencies of words as bias, as the "
-        "others do. The test set was read by the weights that were best on the development set, and decided nothing."
+        f"{100 * schedule['stop']:g} %; an epoch that did harm is taken back. {watched}{tuning} Random weights have "
+        "the log frequencies of words as bias, as the others do. The test set was read by the weights that were best "
+        "on the development set, and decided nothing."
     )
 
 
@@ -180,16 +210,11 @@ def table(rows: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def verdict(rows: dict[str, dict[str, Any]]) -> list[str]:
-    """Say what the figures say, beside what the paper says."""
+    """Say what the figures say."""
     if "random" not in rows:
         return []
-    random = rows["random"]
-    lines = [
-        "The paper (h = 300, tuned alike): from EM 122.8 on test, at random 124.0; 12 epochs instead of 17; subspace",
-        "identification alone no better than random. Here, against random:",
-        "",
-    ]
-    for start in [start for start in ("em", "subspace") if start in rows]:
+    random, lines = rows["random"], ["Against random:", ""]
+    for start in [start for start in NAMES if start in rows and start != "random"]:
         row, epochs = rows[start], rows[start]["epochs to the best dev of random"]
         apart = row["test"]["most"] < random["test"]["least"] or row["test"]["least"] > random["test"]["most"]
         lines.append(
@@ -198,10 +223,10 @@ def verdict(rows: dict[str, dict[str, Any]]) -> list[str]:
             f"Epochs to random's best on dev: {f'{np.mean(epochs):.1f}' if epochs else 'never'}; "
             f"random's runs last {random['epochs']['mean']:.1f}."
         )
-    if "em" in rows and "subspace" in rows:
+    for other in [start for start in ("profiles", "subspace") if start in rows and "em" in rows]:
         names = ("dev before training", "dev after one epoch", "test")
-        pairs = [f"{name} {rows['em'][name]['mean']:.1f} and {rows['subspace'][name]['mean']:.1f}" for name in names]
-        lines.append(f"- EM and subspace identification: {', '.join(pairs)}.")
+        pairs = [f"{name} {rows['em'][name]['mean']:.1f} and {rows[other][name]['mean']:.1f}" for name in names]
+        lines.append(f"- {NAMES['em']}, and {NAMES[other]}: {', '.join(pairs)}.")
     return lines
 
 
@@ -221,26 +246,29 @@ def tried(name: str, run: dict[str, float]) -> str:
     return f"| {start}, rate {run['rate']:g}, decay {run['decay']:g} | {run['epochs']} | {run['dev']:.2f} |"
 
 
-def plot(results: dict[str, Any], path: Path) -> None:
+def plot(sizes: dict[str, dict[str, Any]], path: Path) -> None:
+    if not sizes:
+        return
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(6.5, 4))
-    highest = 0.0
-    for color, (start, runs) in zip(("C0", "C1", "C2"), results["runs"].items(), strict=False):
-        for number, run in enumerate(runs):
-            points = [(record["epoch"], record["dev"]) for record in run["curve"][1:]]
-            axes.plot(*zip(*points, strict=True), color=color, alpha=0.8, label=NAMES[start] if number == 0 else None)
-            highest = max(highest, points[0][1])
-    settings = results["settings"]
-    axes.set(xlabel="epochs", ylabel="perplexity, development set", yscale="log", ylim=(None, 1.05 * highest))
-    axes.yaxis.set_major_formatter("{x:.0f}")
-    axes.yaxis.set_minor_formatter("{x:.0f}")
-    axes.set_title(f"Penn Treebank, h = {settings['state_size']}, {max(map(len, results['runs'].values()))} seeds")
-    axes.grid(alpha=0.3, which="both")
-    axes.legend()
+    figure, several = plt.subplots(1, len(sizes), figsize=(1 + 5 * len(sizes), 4), squeeze=False)
+    for axes, (size, study) in zip(several[0], sizes.items(), strict=True):
+        highest = 0.0
+        for start, runs in study["runs"].items():
+            for number, run in enumerate(runs):
+                points = [(record["epoch"], record["dev"]) for record in run["curve"][1:]]
+                label = NAMES[start] if number == 0 else None
+                axes.plot(*zip(*points, strict=True), color=f"C{list(NAMES).index(start)}", alpha=0.8, label=label)
+                highest = max(highest, points[0][1])
+        axes.set(xlabel="epochs", ylabel="perplexity, development set", yscale="log", ylim=(None, 1.05 * highest))
+        axes.yaxis.set_major_formatter("{x:.0f}")
+        axes.yaxis.set_minor_formatter("{x:.0f}")
+        axes.set_title(f"Penn Treebank, h = {size}, {max(map(len, study['runs'].values()))} seeds")
+        axes.grid(alpha=0.3, which="both")
+        axes.legend()
     figure.tight_layout()
     figure.savefig(path, dpi=120)
     plt.close(figure)

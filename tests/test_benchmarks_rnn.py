@@ -38,69 +38,105 @@ def assert_same_weights(one, other, tolerance=1e-12):
         torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance, msg=lambda m, n=name: f"{n}: {m}")
 
 
-def test_training_by_hand_is_that_of_autograd():
+@pytest.mark.parametrize("momentum", [0.8, 0.0])
+def test_training_by_hand_is_that_of_autograd(momentum):
     from benchmarks.recurrent import Trainer
 
     lm, twin = networks(2)
-    ids = torch.randint(0, V, (3 * 41 + 1,), generator=torch.Generator().manual_seed(1))
-    found = Trainer(lm, batch=3, steps=7, momentum=0.8, clip=1e9, recurrent_rate=0.25).epoch(ids, 0.3)
+    ids = torch.randint(0, V - 5, (3 * 41 + 1,), generator=torch.Generator().manual_seed(1))
+    trainer = Trainer(lm, np.ones(V), batch=3, steps=7, momentum=momentum, clip=1e9, recurrent_rate=0.25)
     groups = [
-        {"params": [twin.recurrent.weight], "lr": 0.3 * 0.25},
-        {"params": [twin.inputs.weight, *twin.readout.parameters()], "lr": 0.3},
+        {"params": [twin.recurrent.weight], "lr": 0},
+        {"params": [twin.inputs.weight, *twin.readout.parameters()], "lr": 0},
     ]
-    optimizer, state, losses = torch.optim.SGD(groups, momentum=0.8), None, []
+    optimizer = torch.optim.SGD(groups, momentum=momentum)
     words, targets = ids[:-1].view(3, 41), ids[1:].view(3, 41)
-    for t in range(0, 41, 7):
-        logits, state = twin(words[:, t : t + 7], state)
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets[:, t : t + 7].flatten())
-        losses += [loss.item()] * logits.shape[0] * logits.shape[1]
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        state = state.detach()
-    assert_same_weights(lm, twin)
-    assert found == pytest.approx(np.exp(np.mean(losses)))
+    for rate in (0.3, 0.05):  # momentum goes on where the rate changes
+        state, losses = None, []
+        for group, relative in zip(optimizer.param_groups, (0.25, 1), strict=True):
+            group["lr"] = rate * relative
+        for t in range(0, 41, 7):
+            logits, state = twin(words[:, t : t + 7], state)
+            loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets[:, t : t + 7].flatten())
+            losses += [loss.item()] * logits.shape[0] * logits.shape[1]
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            state = state.detach()
+        assert trainer.epoch(ids.numpy(), rate) == pytest.approx(np.exp(np.mean(losses)))
+        assert_same_weights(lm, twin)
 
 
-def test_a_sample_of_all_words_is_the_full_softmax():
-    from benchmarks.recurrent import SampledTrainer, Trainer
+def test_rows_move_on_while_nobody_looks():
+    from benchmarks.recurrent import Table
 
-    lm, sampled = networks(2)
-    ids = torch.randint(0, V, (200,), generator=torch.Generator().manual_seed(2))
-    frequencies = torch.rand(V, generator=torch.Generator().manual_seed(3))
-    one = Trainer(lm, batch=4, steps=5).epoch(ids, 0.2)
-    other = SampledTrainer(sampled, frequencies, common=8, sample=V - 8, batch=4, steps=5).epoch(ids, 0.2)
-    assert other == pytest.approx(one)
-    assert_same_weights(sampled, lm)
+    rng = np.random.default_rng(0)
+    weights, momentum, rate = rng.standard_normal((5, 3)), 0.7, 0.2
+    table, velocity = Table(weights, momentum), np.zeros((5, 3))
+    table.pace(rate)
+    for step in range(40):
+        rows = rng.choice(4, 2, replace=False)
+        np.testing.assert_allclose(table.read(rows), weights[rows], rtol=1e-12)
+        velocity *= momentum
+        if step % 3 == 0:
+            for some in (rows, rows[:1]):  # a row may have gradients from two sides
+                gradients = rng.standard_normal((len(some), 3))
+                table.add(some, gradients)
+                velocity[some] += gradients
+        weights = weights - rate * velocity
+        table.tick()
+    np.testing.assert_allclose(table.read(np.arange(5)), weights, rtol=1e-12)
+
+
+def test_words_are_drawn_by_a_power_of_their_frequency():
+    from benchmarks.recurrent import inclusion_probabilities
+
+    frequencies = np.array([0.04, 0.45, 0.4, 0.01, 0.1])
+    found = inclusion_probabilities(frequencies, 3)
+    assert found.sum() == pytest.approx(3)
+    assert found[1] == found[2] == 1
+    np.testing.assert_allclose(found[[0, 3, 4]] / found[3], np.array([4, 1, 10]) ** 0.7)
+    np.testing.assert_array_equal(inclusion_probabilities(frequencies, 5), 1)
 
 
 def test_a_sample_estimates_the_denominator_without_bias():
-    from benchmarks.recurrent import SampledTrainer
+    from benchmarks.recurrent import Trainer, inclusion_probabilities
 
     (lm,) = networks(1)
     generator = torch.Generator().manual_seed(4)
     rows, targets = torch.randn(6, H, dtype=torch.float64, generator=generator), torch.tensor([0, 3, 9, 17, 22, 29])
-    trainer = SampledTrainer(lm, torch.arange(V, 0, -1), common=10, sample=5, batch=2, steps=3)
+    inclusion = inclusion_probabilities(np.arange(V, 0, -1.0), 15)
+    trainer = Trainer(lm, inclusion, batch=2, steps=3)
     with torch.no_grad():
         logits = lm.readout(rows)
         exact = (logits.exp().sum(1).log() - logits[torch.arange(6), targets]).exp().sum().item()
-        ratios = [self_normaliser(trainer, rows[[i]], targets[[i]]) for i in range(6)]
+        ratios = [self_normaliser(trainer, rows[[i]].numpy(), targets[[i]].numpy()) for i in range(6)]
     assert sum(ratios) == pytest.approx(exact, rel=0.05)
 
 
 def self_normaliser(trainer, row, target):
-    """Return the mean over draws of Z / exp(y_target), which is linear in Z."""
-    return float(np.mean([np.exp(trainer._readout(row, target, 0.0)[0]) for _ in range(500)]))
+    """Return the mean over draws of Z / exp(y_target), which is linear in Z; no rate is set, so nothing is learnt."""
+    return float(np.mean([np.exp(trainer._readout(row, target)[0]) for _ in range(500)]))
 
 
 def test_gradients_of_states_are_clipped():
     from benchmarks.recurrent import Trainer
 
     lm, twin = networks(2)
-    ids = torch.randint(0, V, (2, 4), generator=torch.Generator().manual_seed(5)).T
-    Trainer(lm, batch=2, steps=4, clip=1e-9).step(ids, ids, torch.zeros(2, H, dtype=torch.float64), 1.0)
+    ids = torch.randint(0, V, (9,), generator=torch.Generator().manual_seed(5)).numpy()
+    Trainer(lm, np.ones(V), batch=2, steps=4, clip=1e-9).epoch(ids, 1.0)
     assert (lm.inputs.weight - twin.inputs.weight).abs().max() < 1e-8
     assert (lm.readout.weight - twin.readout.weight).abs().max() > 1e-3
+
+
+def test_perplexity_by_hand_is_that_of_the_network(monkeypatch):
+    from benchmarks import recurrent
+
+    (lm,) = networks(1)
+    ids = torch.randint(0, V, (600,), generator=torch.Generator().manual_seed(6))
+    for rows in (256, 7, 599, 1000):
+        monkeypatch.setattr(recurrent, "_ROWS", rows)
+        assert recurrent.perplexity(lm, ids.numpy()) == pytest.approx(lm.perplexity(ids), rel=1e-12)
 
 
 def test_the_schedule():
@@ -149,12 +185,13 @@ def run_study(treebank, tmp_path, monkeypatch, *more):
     module = importlib.import_module("benchmarks.rnn")
     monkeypatch.setattr(module, "STARTS", {
         "random": [{"scale": 0.1, "recurrent": 0.6}],
-        "subspace": [{"pseudocount": 5, "iterations": 0}],
         "em": [{"pseudocount": 5, "iterations": 3}],
+        "profiles": [{"pseudocount": 0, "iterations": 3}],
+        "subspace": [{"pseudocount": 5, "iterations": 0}],
     })  # fmt: skip
     monkeypatch.setattr(module, "MOST_EPOCHS", 4)
     module.main()
-    return json.loads((tmp_path / "results" / "rnn.json").read_text(encoding="utf-8"))
+    return json.loads((tmp_path / "results" / "rnn.json").read_text(encoding="utf-8"))["sizes"]
 
 
 @pytest.fixture(autouse=True)
@@ -166,31 +203,49 @@ def _as_before():
     torch.set_flush_denormal(False)
 
 
-def test_the_study(treebank, tmp_path, monkeypatch):
-    found = run_study(treebank, tmp_path, monkeypatch)
-    assert found["vocabulary"] == 32  # 30 words, the end of a sentence, the unknown word
-    assert found["tokens"]["dev"] == 60 * 5
-    for start in ("random", "subspace", "em"):
-        assert [run["seed"] for run in found["runs"][start]] == [0, 1]
-        for run in found["runs"][start]:
+def check_runs(study):
+    assert study["vocabulary"] == 32  # 30 words, the end of a sentence, the unknown word
+    assert study["tokens"]["dev"] == 60 * 5
+    for start in ("random", "em", "profiles", "subspace"):
+        assert [run["seed"] for run in study["runs"][start]] == [0, 1]
+        for run in study["runs"][start]:
             devs = [record["dev"] for record in run["curve"]]
             assert min(devs) < devs[0]
             assert 10 ** (4 / 5) < run["test"] < 9  # the end of a sentence is certain, the other four of five are not
-    summary = found["summary"]
-    assert summary["em"]["dev before training"]["mean"] < summary["random"]["dev before training"]["mean"]
-    assert summary["random"]["LDS cpu seconds"]["mean"] == 0 < summary["em"]["LDS cpu seconds"]["mean"]
+    summary = study["summary"]
+    for start in ("em", "profiles"):
+        assert summary[start]["dev before training"]["mean"] < summary["random"]["dev before training"]["mean"]
+        assert summary["random"]["LDS cpu seconds"]["mean"] == 0 < summary[start]["LDS cpu seconds"]["mean"]
+
+
+def test_the_study(treebank, tmp_path, monkeypatch):
+    found = run_study(treebank, tmp_path, monkeypatch)
+    check_runs(found["4"])
+    near = run_study(
+        treebank, tmp_path, monkeypatch,
+        "--state-size", 5, "--tuning", "near", "--work", tmp_path / "near", "--softmax", "sampled", "--sample", 25,
+        "--watch", 150,
+    )  # fmt: skip
+    assert near["4"] == found["4"]  # stays beside the new one
+    check_runs(near["5"])
+    assert not near["5"]["tuning"]
+    for start, (first, _) in near["5"]["runs"].items():
+        tried = {
+            name: one for name, one in near["5"]["rates and decays"].items() if name.startswith(f"run {start} seed=0")
+        }
+        assert {one["rate"] for one in tried.values()} == {0.5, 0.25}
+        assert min(one["dev"] for one in tried.values()) == first["dev"] != min(one["dev"] for one in first["curve"])
     page = (tmp_path / "results" / "rnn.md").read_text(encoding="utf-8")
-    assert page.count("| LDS, EM |") == 2
+    assert page.count("| LDS of words, EM |") == page.count("| LDS of profiles, EM |") == 4  # two tables of two sizes
+    assert page.index("## h = 4") < page.index("## h = 5")
     assert (tmp_path / "results" / "rnn.png").stat().st_size > 1000
 
 
 def test_an_interrupted_study_goes_on(treebank, tmp_path, monkeypatch):
-    whole = run_study(
-        treebank, tmp_path / "whole", monkeypatch, "--starts", "random", "--softmax", "sampled", "--common", 9
-    )
-    options = ("--starts", "random", "--softmax", "sampled", "--common", 9)
+    options = ("--starts", "random", "--softmax", "sampled", "--sample", 20)
+    whole = run_study(treebank, tmp_path / "whole", monkeypatch, *options)["4"]
     module = importlib.import_module("benchmarks.rnn")
-    keep, left = module.Study.keep, [6]
+    keep, left = module.Study.keep, [12]
 
     def interrupted(self, name, value):
         if left[0] == 0:
@@ -202,7 +257,8 @@ def test_an_interrupted_study_goes_on(treebank, tmp_path, monkeypatch):
         patch.setattr(module.Study, "keep", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run_study(treebank, tmp_path / "parts", monkeypatch, *options)
-    again = run_study(treebank, tmp_path / "parts", monkeypatch, *options)
+    assert run_study(treebank, tmp_path / "parts", monkeypatch, *options, "--minutes", 0)["4"]["runs"] == {}
+    again = run_study(treebank, tmp_path / "parts", monkeypatch, *options)["4"]
     for run, expected in zip(again["runs"]["random"], whole["runs"]["random"], strict=True):
         assert [record["dev"] for record in run["curve"]] == [record["dev"] for record in expected["curve"]]
         assert run["test"] == expected["test"]

@@ -72,6 +72,59 @@ def test_without_its_non_linearities_it_is_the_kalman_filter(kind, scale):
     assert np.abs(expected - model.frequencies).max() > 0.01  # a model without context would not do
 
 
+@pytest.fixture(scope="module")
+def observing():
+    """A model of the grammar that observes profiles."""
+    counts = counts_of([grammar_text(seed, 40) for seed in range(60)])
+    return fit(counts, state_size=6, iterations=10, observations="profiles", threads=1)
+
+
+def profile_predictions(model, ids):
+    """Return E[w] after each word by a filter of what the model observes, y(w) = Ψ_0^-½ (l(w) − l̄), densely.
+
+    The excess of a word's probability is what the expected observation has in common with the word's own, μ y(w)ᵀ E[y].
+    """
+    mu, vectors = model.frequencies, model.lexicon.profiles.astype(float)
+    centred = vectors - mu @ vectors
+    values, directions = np.linalg.eigh(centred.T @ (mu[:, None] * centred))
+    y = centred @ (directions / np.sqrt(values)) @ directions.T
+    A, C, Q = model._stored.A, model._stored.C, model._stored.Q
+    D = np.eye(y.shape[1]) - C @ model._stored.noise.arrays()["M"] @ C.T
+    cov = Q
+    for _ in range(2000):  # to the steady state, step by step
+        S = C @ cov @ C.T + D
+        cov = A @ (cov - cov @ C.T @ np.linalg.solve(S, C @ cov)) @ A.T + Q
+    K = np.linalg.solve(C @ cov @ C.T + D, C @ cov).T
+    predicted, found = np.zeros(len(A)), []
+    for word in ids:
+        predicted = A @ (predicted + K @ (y[word] - C @ predicted))
+        found.append(mu + mu * (y @ (C @ predicted)))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("scale", [0.1, 3.0])
+def test_a_model_that_observes_profiles_is_its_filter_too(observing, scale):
+    ids = some_ids(200, size=len(observing.frequencies))
+    expected = profile_predictions(observing, ids)
+    assert np.abs(expected - observing.frequencies).max() > 0.01
+    scales = Scales(state=scale)
+    lm = RecurrentLM.from_lds(observing, activation="identity", link="linear", scales=scales, dtype=F64)
+    np.testing.assert_allclose(outputs_of(lm, ids), expected, rtol=1e-5, atol=1e-7)  # profiles are float32
+    found = diagonal_recurrence(observing).predictions(torch.as_tensor(ids)).numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_a_model_that_observes_profiles_predicts_before_it_is_trained(observing):
+    held_out = [grammar_text(seed, 40) for seed in range(100, 110)]
+    lm, ids = RecurrentLM.from_lds(observing, held_out=held_out), encode(observing, held_out)
+    unigram = math.exp(-np.log(observing.frequencies[ids.numpy()]).mean())
+    assert lm.perplexity(ids) < 0.7 * unigram
+    states = RecurrentLM.from_lds(observing, activation="identity", scales=Scales(state=0.3), dtype=F64).states
+    with torch.no_grad():
+        found = torch.cat([states(encode(observing, [grammar_text(s, 40)])[None])[0] for s in range(60)]).numpy()
+    np.testing.assert_allclose(found.T @ found / len(found), 0.09 * np.eye(6), atol=0.09 * 0.1)
+
+
 def test_its_states_are_those_of_the_posterior():
     model = random_model(2, V=V)
     words = [model.vocabulary.words[i] for i in some_ids(50)]

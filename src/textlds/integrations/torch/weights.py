@@ -29,8 +29,6 @@ import numpy as np
 
 from textlds.errors import ArgumentError
 from textlds.language.predictor import corpus_counts
-from textlds.lds.canonical import canonical_system, word_gains
-from textlds.lds.steady import steady_state
 from textlds.linalg.elementwise import inverse_or_zero
 from textlds.linalg.psd import sqrt_and_inverse
 from textlds.linalg.threads import one_blas_thread
@@ -139,18 +137,16 @@ class LinearNetwork:
 
 
 def linear_network(model: TextLDS) -> LinearNetwork:
-    """Return the Kalman filter of a model as a linear network. O(V h² + h³)."""
-    params, null = model.params, np.sqrt(model.frequencies)
+    """Return the Kalman filter of a model as a linear network, of one-hot words or of profiles. O(V h² + h³)."""
+    engine = model.spaces.engine("float64")
+    system = engine.system
     with one_blas_thread():
-        steady = steady_state(params)
-        system, gains = canonical_system(params, steady, word_gains(steady, null))
-        weights = inverse_or_zero(null)
-        ratios = weights[:, None] * system.outputs(params.C)
+        ratios = inverse_or_zero(np.sqrt(model.frequencies))[:, None] * system.outputs(model.params.C)
         moves = system.A @ system.T
     return LinearNetwork(
         transition=system.A,
         shrink=system.shrink,
-        gains=gains,
+        gains=engine.gains,
         ratios=ratios,
         frequencies=model.frequencies,
         unsmoothed=_unsmoothed(model),
