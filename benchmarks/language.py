@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 import textlds
 from benchmarks.language_report import page
 from benchmarks.ngrams import KneserNey
-from benchmarks.texts import PENN_TREEBANK
+from benchmarks.rnn_report import read_work
+from benchmarks.texts import PENN_TREEBANK, PENN_TREEBANK_WORDS
 from textlds.corpus.encoding import Encoder
 from textlds.language.mixture import Mixture, fit_mixture
 from textlds.language.reading import sample
@@ -87,7 +88,12 @@ def study(arguments: argparse.Namespace) -> dict[str, Any]:
     files = {"train": "ptb.train.txt", "dev": "ptb.valid.txt", "test": "ptb.test.txt"}
     texts = {part: (arguments.ptb / file).read_text(encoding="utf-8") for part, file in files.items()}
     counts, seconds = timed(
-        lambda: textlds.count([arguments.ptb / "ptb.train.txt"], threads=arguments.threads, text=PENN_TREEBANK)
+        lambda: textlds.count(
+            [arguments.ptb / "ptb.train.txt"],
+            threads=arguments.threads,
+            text=PENN_TREEBANK,
+            counting=PENN_TREEBANK_WORDS,
+        )
     )
     ids = {part: Encoder(counts.vocabulary).encode(text).ids for part, text in texts.items()}
     results: dict[str, Any] = {
@@ -222,12 +228,15 @@ def add_networks(table: Table, work: Path, ids: dict[str, NDArray[np.int32]], bo
 
     from textlds.integrations.torch import RecurrentLM
 
-    done = json.loads((work / "done.json").read_text())
+    done = read_work(work)
     found: dict[str, Any] = {}
-    for start, how in done.get("chosen", {}).items():
+    for start in ("random", "em"):
+        how = done.get(f"chosen {start}")
+        if how is None:
+            continue
         name = f"run {start} seed=0 rate={how['rate']:g} decay={how['decay']:g}"
         path = work / f"{name.replace(' ', '-')}.pt"
-        if start == "subspace" or not done.get(name, {}).get("finished"):
+        if not done.get(name, {}).get("finished"):
             continue
         weights = torch.load(path, weights_only=True)
         lm = RecurrentLM(*weights["readout.weight"].shape)
@@ -235,7 +244,7 @@ def add_networks(table: Table, work: Path, ids: dict[str, NDArray[np.int32]], bo
         table.columns[f"network, {start}"] = {
             part: network_probabilities(lm, ids[part], boundary) for part in ("dev", "test")
         }
-        found[start] = {"epochs": len(done[name]["curve"]) - 1, "dev": min(r["dev"] for r in done[name]["curve"])}
+        found[start] = {"epochs": len(done[name]["curve"]) - 1, "dev": done[name]["dev"]}
         found[start]["cpu_seconds"] = sum(record["cpu"] for record in done[name]["curve"])
     return found
 

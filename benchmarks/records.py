@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import textlds
-from benchmarks.texts import PENN_TREEBANK, first_lines
+from benchmarks.texts import PENN_TREEBANK, PENN_TREEBANK_WORDS, first_lines
 
 WORDS = ("river", "bank", "quickly", "Paris", "1990s", "who", "blue", "therefore")
 CONTEXTS = (
@@ -54,7 +54,7 @@ def main() -> None:
 
 def ptb(arguments: argparse.Namespace) -> dict[str, Any]:
     began = time.perf_counter()
-    counts = textlds.count([arguments.ptb], vocab_size=10_000, threads=arguments.threads, text=PENN_TREEBANK)
+    counts = textlds.count([arguments.ptb], threads=arguments.threads, text=PENN_TREEBANK, counting=PENN_TREEBANK_WORDS)
     results: dict[str, Any] = {"tokens": int(counts.tokens), "count_seconds": time.perf_counter() - began, "curves": {}}
     held_out = arguments.ptb_held_out.read_text(encoding="utf-8").splitlines()
     for start in ("subspace", "random"):

@@ -41,11 +41,11 @@ import torch
 
 import textlds
 from benchmarks.recurrent import Floats, Ids, Trainer, inclusion_probabilities, perplexity
-from benchmarks.rnn_report import write_report
+from benchmarks.rnn_report import read_work, write_report
+from benchmarks.texts import PENN_TREEBANK, PENN_TREEBANK_WORDS
 from textlds.corpus.encoding import Encoder
 from textlds.integrations.torch import RecurrentLM
 
-TEXT = textlds.TextSettings(tokenizer="whitespace", digits="keep", unknown="single", boundary_token="</s>")
 # The first of each is what was best at h = 100; for profiles, as many iterations as for one-hot words.
 STARTS: dict[str, list[dict[str, float]]] = {
     "random": [{"scale": a, "recurrent": b} for a, b in ((0.1, 0.6), (0.05, 0.6), (0.1, 0.9))],
@@ -98,8 +98,7 @@ class Study:
 
     def read(self) -> None:
         """Look at all that was kept, by this call or another."""
-        for path in sorted(self.arguments.work.glob("*.json")):
-            self.done |= json.loads(path.read_text())
+        self.done |= read_work(self.arguments.work)
 
     @property
     def watched(self) -> Ids:
@@ -159,8 +158,8 @@ def prepare(arguments: argparse.Namespace) -> Study:
     """Count, encode, and read what an earlier call has done."""
     arguments.work.mkdir(parents=True, exist_ok=True)
     wall, cpu = time.perf_counter(), time.process_time()
-    every_word = textlds.CountSettings(min_count=1)  # rare words have been replaced by <unk> already
-    counts = textlds.count([arguments.ptb / "ptb.train.txt"], threads=1, text=TEXT, counting=every_word)
+    train = arguments.ptb / "ptb.train.txt"
+    counts = textlds.count([train], threads=1, text=PENN_TREEBANK, counting=PENN_TREEBANK_WORDS)
     seconds = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
     encoder = Encoder(counts.vocabulary)
 

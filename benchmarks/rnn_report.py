@@ -37,6 +37,14 @@ def write_report(done: dict[str, Any], folder: Path) -> None:
     plot({size: study for size, study in sizes.items() if study["runs"]}, folder / "rnn.png")
 
 
+def read_work(folder: Path) -> dict[str, Any]:
+    """Return all that a study keeps in its folder, by name."""
+    done: dict[str, Any] = {}
+    for path in sorted(folder.glob("*.json")):
+        done |= json.loads(path.read_text(encoding="utf-8"))
+    return done
+
+
 def is_end(name: str, value: Any) -> bool:
     return name.startswith("run ") and "decay" in value and bool(value["finished"])
 

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from textlds import TextSettings
+from textlds import CountSettings, TextSettings
 
 BYTES_A_TOKEN = 5.32  # of English Wikipedia
 # How to count the language-model split of the Penn Treebank, so that tokens are those of the literature: it is
 # tokenised, has its own <unk>, and the end of a sentence is a token.
 PENN_TREEBANK = TextSettings(tokenizer="whitespace", digits="keep", unknown="single", boundary_token="</s>")
+PENN_TREEBANK_WORDS = CountSettings(min_count=1)  # all 10,000, the rare ones of the text being <unk> already
 
 
 def first_lines(path: Path, tokens: float) -> list[str]:

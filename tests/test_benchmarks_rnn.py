@@ -241,6 +241,27 @@ def test_the_study(treebank, tmp_path, monkeypatch):
     assert (tmp_path / "results" / "rnn.png").stat().st_size > 1000
 
 
+def check_networks_of_the_language_study(treebank, work, run):
+    """The other study of the treebank mixes in what is kept of these networks."""
+    from benchmarks.language import Table, add_networks
+    from benchmarks.texts import PENN_TREEBANK, PENN_TREEBANK_WORDS
+
+    import textlds
+    from textlds.corpus.encoding import Encoder
+
+    counts = textlds.count([treebank / "ptb.train.txt"], text=PENN_TREEBANK, counting=PENN_TREEBANK_WORDS)
+    encoder, table = Encoder(counts.vocabulary), Table({})
+    ids = {
+        part: encoder.encode((treebank / f"ptb.{file}.txt").read_text(encoding="utf-8")).ids
+        for part, file in (("dev", "valid"), ("test", "test"))
+    }
+    found = add_networks(table, work, ids, counts.vocabulary.id("</s>"))
+    assert list(found) == ["random"]
+    for part in ("dev", "test"):
+        p = table.columns["network, random"][part]
+        assert np.exp(-np.log(p).mean()) == pytest.approx(run[part], rel=1e-4)
+
+
 def test_an_interrupted_study_goes_on(treebank, tmp_path, monkeypatch):
     options = ("--starts", "random", "--softmax", "sampled", "--sample", 20)
     whole = run_study(treebank, tmp_path / "whole", monkeypatch, *options)["4"]
@@ -262,5 +283,6 @@ def test_an_interrupted_study_goes_on(treebank, tmp_path, monkeypatch):
     for run, expected in zip(again["runs"]["random"], whole["runs"]["random"], strict=True):
         assert [record["dev"] for record in run["curve"]] == [record["dev"] for record in expected["curve"]]
         assert run["test"] == expected["test"]
+    check_networks_of_the_language_study(treebank, tmp_path / "parts" / "work", again["runs"]["random"][0])
     with pytest.raises(SystemExit, match="other settings"):
         run_study(treebank, tmp_path / "parts", monkeypatch, *options, "--momentum", 0.5)
