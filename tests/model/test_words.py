@@ -152,6 +152,11 @@ def test_words_that_are_several_tokens():
         model.similar("can't")
     with pytest.raises(UnknownWordError, match=r"No word of it is spelled alike\. Give a context"):
         model.similar("qqqqqq")
+    with pytest.raises(UnknownWordError, match=r"infer\(word, contexts=\[...\]\) gives its vector"):
+        model.words["qqqqqq"]
+    for nothing in ("", " "):
+        with pytest.raises(UnknownWordError, match="It is empty: give a word"):
+            model.similar(nothing)
 
 
 def test_rare_words_and_other_spellings_are_left_out():
@@ -199,7 +204,8 @@ def test_a_new_word_is_inferred_from_its_contexts(model):
         ("quuq", [3], "a text is a string or a list of strings, not 3"),
         ("quuq", "the quuq", "single string"),
         ("quuq", ["the bax"], "not a token of a context"),
-        ("quuq", [""], "not a token of a context"),
+        ("quuq", [""], "a context is empty; give texts that hold the word 'quuq'"),
+        ("guinea pig", ["a guinea pig"], "is several tokens: give texts as lists of tokens to keep it whole"),
         ("quuq", ["quuq"], "nothing but the word"),
     ],
 )

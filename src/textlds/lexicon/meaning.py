@@ -44,7 +44,7 @@ from textlds.linalg.types import Vector
 
 CORE = 50_000  # K
 # An eighth gains nothing measurable on one half of five sets of pairs of words, and more of what it keeps is noise.
-# On that half, leaving out the first ten columns gains on SimLex-999 and SimVerb, but words in context (SCWS) lose more;
+# On that half, leaving out the first ten columns gains on SimLex-999 and SimVerb, but loses on words in context (SCWS);
 # profiles beside these vectors, or taking off the mean, gain nothing.
 _POWER = 0.25  # of |λ|
 _RARE = 20.0  # n₁

@@ -218,9 +218,14 @@ class Words(Mapping[str, Vectors]):
         ids, _, offsets = flatten(window)
         for text, offset in zip(window, offsets.tolist(), strict=True):
             own = [i for i, token in enumerate(text.tokens) if token.casefold() == word.casefold()]
+            if not len(text.tokens):
+                raise ArgumentError(f"a context is empty; give texts that hold the word {word!r}.")
             if not own:
+                whole = " The word is several tokens: give texts as lists of tokens to keep it whole."
                 raise ArgumentError(
-                    f"the word {word!r} is not a token of a context. Its tokens are: {' '.join(list(text.tokens)[:30])}"
+                    f"the word {word!r} is not a token of a context."
+                    f"{whole if len(self._tokens(word)) > 1 else ''}"
+                    f" Its tokens are: {' '.join(list(text.tokens)[:30])}"
                 )
             places += [offset + int(text.positions[i]) for i in own]
         ids, unknown = number_unknown(self._vocabulary, window, ids, offsets)
@@ -235,14 +240,19 @@ class Words(Mapping[str, Vectors]):
     def _unknown(self, word: object) -> UnknownWordError:
         known = self._vocabulary.words[: self._vocabulary.n_types]
         tokens = self._tokens(word) if isinstance(word, str) else []
-        if isinstance(word, str) and len(word.split()) > 1:
+        if isinstance(word, str) and not word.strip():
+            remedy = "It is empty: give a word."
+        elif isinstance(word, str) and len(word.split()) > 1:
             remedy = "It is several words: give one word."
         elif len(tokens) > 1:
             remedy = f"The model reads it as {len(tokens)} tokens, {' '.join(tokens)}: give one of them."
         else:
             close = close_words(word, known) if isinstance(word, str) else []
             hint = f"Close to it: {', '.join(close)}." if close else "No word of it is spelled alike."
-            remedy = f"{hint} Give a context (context=..., --context) to see what the model makes of it there."
+            remedy = (
+                f"{hint} Give a context (context=..., --context) to see what the model makes of it there; "
+                f"words.infer(word, contexts=[...]) gives its vector."
+            )
         return UnknownWordError(f"the word {word!r} is not among the {len(known):,} words of the vocabulary. {remedy}")
 
     def _tokens(self, word: str) -> list[str]:
