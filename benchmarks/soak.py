@@ -43,7 +43,8 @@ ABOUT = {
     "kill": "commands killed at random moments (a fifth by SIGTERM), and run again until done: the bytes of an "
     "uninterrupted run, nothing left over, and with --force an output at any time",
     "damage": "altered counts (whole, in shards, in blocks), models, packed models, models with probabilities of "
-    "words, indexes, taggers and unfinished work of each, resealed or not: refused, or right results; no signal, hang, traceback or NaN, and no file opened elsewhere",
+    "words, indexes, taggers and unfinished work of each, resealed or not: refused, or right results; no signal, hang, "
+    "traceback or NaN, and no file opened elsewhere",
     "text": "hostile texts through counting (--memory 64MB), embedding and a tagger: a result or an error, within "
     "500 MB",
     "numbers": "random small corpora with random settings: finite, loadable, EM not falling",

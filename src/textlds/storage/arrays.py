@@ -64,6 +64,8 @@ def read_arrays(path: Path, *, writable: bool = False) -> dict[str, Array]:
         writable: Changes stay in memory. Kernels are compiled once more for arrays that are read-only.
     """
     try:
+        if not path.is_file():  # also what has no end: a pipe, a device
+            raise FileNotFoundError(path)
         with path.open("rb") as file:
             length, size = int.from_bytes(file.read(8), "little"), path.stat().st_size
             header = file.read(length) if length <= size else b""

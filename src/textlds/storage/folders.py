@@ -36,13 +36,8 @@ CONFIG = "config.json"
 FORMAT_VERSION = 1
 _SUM = "config_sha256"
 _SUFFIX, _UNLOCKED, _MINUTE = ".partial", ".new", 60
-_NAMES = {
-    "counts": "counts",
-    "model": "a model",
-    "index": "an index",
-    "tagger": "a tagger",
-    "spacy-vectors": "word vectors for spaCy",
-}
+_NAMES = {"counts": "counts", "model": "a model", "index": "an index", "tagger": "a tagger"}
+_NAMES |= {"spacy-vectors": "word vectors for spaCy"}
 _DEEPEST = 50  # levels of JSON
 
 
@@ -66,8 +61,8 @@ def refuse_url(path: Path) -> None:
 def _is_ours(folder: Path) -> bool:
     """Tell whether textlds wrote a folder: other libraries have a config.json too."""
     try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):  # nested too deeply
+        config = read_json(folder / CONFIG)
+    except (OSError, FormatError):
         return False
     return isinstance(config, dict) and str(config.get("format", "")).startswith("textlds-")
 
@@ -160,7 +155,7 @@ def lock(path: Path) -> int | None:
         import fcntl
     except ImportError:  # Windows
         return None
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe in its place has nobody to wait for
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -294,6 +289,8 @@ def json_bytes(content: Any, *, indent: int | None = 1) -> bytes:
 def read_json(path: Path) -> Any:
     """Read JSON of a folder, which may be a stranger's; whatever this library would not write is a FormatError."""
     try:
+        if not path.is_file():  # also what has no end: a pipe, a device
+            raise FileNotFoundError(path)
         return parse_json(path.read_bytes(), str(path))
     except FileNotFoundError as error:
         raise FormatError(f"{path} is missing. {REMEDY}") from error

@@ -83,7 +83,7 @@ class Parts:
             return None
         place = self._place(name, record["number"])
         if name not in self._trusted:
-            if not place.exists() or _sums(place) != record["files"]:
+            if not (place.is_dir() or place.is_file()) or _sums(place) != record["files"]:
                 _log.warning("%s is damaged or missing; it is made again.", place)
                 del self._records[name]
                 return None

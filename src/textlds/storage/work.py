@@ -40,10 +40,10 @@ from textlds.storage.folders import (
 )
 from textlds.storage.parts import Parts
 
-MANIFEST, LOG, PARTS, LOCK = "manifest.json", "parts.log", "parts", "lock"
+MANIFEST, LOG, PARTS, LOCK, _COUNTS = "manifest.json", "parts.log", "parts", "lock", "counts"
 STAGE = "stage"  # the note that holds the job of the last stage
 _FORMAT, _VERSION = "textlds-work", 1
-_OURS = (MANIFEST, LOG, PARTS, LOCK, "counts")
+_OURS = (MANIFEST, LOG, PARTS, LOCK, _COUNTS)
 _OLD = {".checkpoint": ("train.json", "job"), ".partial-work": (MANIFEST,)}  # of versions before this format
 
 _log = logging.getLogger("textlds")
@@ -142,7 +142,7 @@ class Work:
 
     def _manifest(self, *, force: bool) -> dict[str, Any] | None:
         """Return the manifest of work that can be resumed; an empty one if it does not matter."""
-        strange = [path.name for path in self.folder.iterdir() if path.name not in _OURS and path.name[0] != "."]
+        strange = [path.name for path in self.folder.iterdir() if _strange(path)]
         if strange:
             raise OutputExistsError(f"{self.folder} holds {strange[0]}, which textlds did not put there; not using it.")
         if not (self.folder / MANIFEST).exists():  # killed before it began
@@ -217,6 +217,13 @@ def work_folder(output: str | os.PathLike[str]) -> Path:
 def read_work(folder: Path) -> tuple[dict[str, Any], Parts]:
     """Return the job and the parts of unfinished work, without changing it."""
     return _read_manifest(folder)["job"], Parts(folder / PARTS, folder / LOG)
+
+
+def _strange(path: Path) -> bool:
+    """Tell whether something in a work folder is not ours: it has another name, leads elsewhere, or is a pipe, say."""
+    if path.name not in _OURS:
+        return path.name[0] != "."
+    return path.is_symlink() or not (path.is_dir() if path.name in (PARTS, _COUNTS) else path.is_file())
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
