@@ -54,8 +54,7 @@ class Table:
     def read(self, rows: Ids) -> Floats:
         """Return some rows, before their gradients of this step are added."""
         found = self._velocity[rows]
-        found *= self._shrunk(rows, self._now - 1)
-        found *= self._rate * self._momentum / (1 - self._momentum)
+        found *= self._shrunk(rows, self._now - 1, self._rate * self._momentum / (1 - self._momentum))
         found += self._rest[rows]
         return found
 
@@ -72,8 +71,8 @@ class Table:
         """End a step."""
         self._now += 1
 
-    def _shrunk(self, rows: Ids, now: int) -> Floats:
-        return (self._momentum ** (now - self._last[rows])).astype(self._rest.dtype)[:, None]
+    def _shrunk(self, rows: Ids, now: int, times: float = 1.0) -> Floats:
+        return (times * self._momentum ** (now - self._last[rows])).astype(self._rest.dtype)[:, None]
 
 
 class Trainer:
