@@ -275,3 +275,24 @@ def test_the_exit_codes_are_those_documented() -> None:
     assert codes == [
         output.OK, output.FAILED, output.USAGE, output.INTERRUPTED, output.PIPE_CLOSED, output.TERMINATED
     ]  # fmt: skip
+
+
+def test_long_facts_continue_below_themselves_on_a_terminal(monkeypatch, capsys):
+    from rich.console import Console
+
+    from textlds.cli import output
+
+    facts = [
+        ("what", "a model"),
+        ("fit", "state_size=40, iterations=20, seed=0, noise=full"),
+        ("odd", "[b]" + 40 * "x"),
+    ]
+    monkeypatch.setattr(output, "_console", lambda: Console(force_terminal=True, width=30, color_system=None))
+    output.print_facts(facts)
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert lines[:3] == ["what  a model", "fit   state_size=40,", "      iterations=20, seed=0,"]
+    assert all(line.startswith(("what", "fit ", "odd ", "      ")) for line in lines)
+    assert "[b]xxx" in lines[4]  # no markup
+    monkeypatch.setattr(output, "_console", lambda: Console(force_terminal=False, width=30))
+    output.print_facts(facts)
+    assert capsys.readouterr().out.splitlines()[1] == f"fit   {facts[1][1]}"  # for programs, one line each

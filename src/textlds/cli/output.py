@@ -191,14 +191,21 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, right
 
 
 def print_facts(facts: Sequence[tuple[str, str]]) -> None:
-    """Print names and values on standard output, aligned."""
+    """Print names and values on standard output, aligned; on a terminal, long values continue below themselves."""
     console = _console()
+    if console.is_terminal:
+        from rich.table import Table
+
+        table = Table.grid(padding=(0, 2))
+        table.add_column(style="bold", no_wrap=True)
+        table.add_column(overflow="fold")
+        for fact in facts:
+            table.add_row(*map(_plain, fact))
+        console.print(table)
+        return
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
-        if console.is_terminal:
-            console.print(f"[bold]{name:<{width}}[/bold] ", _plain(value), highlight=False, soft_wrap=True)
-        else:
-            sys.stdout.write(f"{name:<{width}}  {value}\n")
+        sys.stdout.write(f"{name:<{width}}  {value}\n")
 
 
 def examples(*commands: tuple[str, str] | str) -> str:
