@@ -5,7 +5,7 @@
 The texts are the translated messages of installed programs (gettext catalogues): short, technical, a few tens of
 thousands of tokens per language. Nine tenths are learnt from and one tenth is read: how many of its tokens are unknown,
 how many distinct vectors these have, and what is near the most frequent word of four letters or more. It says what to
-expect, not how good a model is. Writes languages.json and languages.md.
+expect, not how good a model is. Writes languages.json and languages.md; languages that are there already are kept.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def main() -> None:
     parser.add_argument("--folders", nargs="+", type=Path, default=[Path(folder) for folder in FOLDERS])
     parser.add_argument("--results", type=Path)
     arguments = parser.parse_args()
-    results = {}
+    stored = arguments.results / "languages.json" if arguments.results else None
+    results = json.loads(stored.read_text(encoding="utf-8")) if stored is not None and stored.exists() else {}
     for language in arguments.languages:
         messages = sorted(translated(arguments.folders, language))
         if len(messages) < 200:
@@ -44,10 +45,9 @@ def main() -> None:
             continue
         results[language] = found = tried(messages)
         print(f"{language}: {json.dumps(found, ensure_ascii=False)}")
-    if arguments.results:
-        arguments.results.mkdir(parents=True, exist_ok=True)
-        stored = json.dumps(results, indent=1, ensure_ascii=False) + "\n"
-        (arguments.results / "languages.json").write_text(stored, encoding="utf-8")
+    if stored is not None:
+        stored.parent.mkdir(parents=True, exist_ok=True)
+        stored.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         (arguments.results / "languages.md").write_text("\n".join(report(results)), encoding="utf-8")
 
 
@@ -70,6 +70,11 @@ def report(results: dict[str, Any]) -> list[str]:
     ]  # fmt: skip
 
 
+def telling(word: str, script: str) -> bool:
+    """Tell whether a word is of a script, and longer than most that say little."""
+    return word.isalpha() and script_of([word]) == script and (len(word) > 3 or script == "Han")
+
+
 def script_of(messages: list[str]) -> str:
     """Return the script of most letters, by the first word of their names in Unicode."""
     letters = Counter(character for text in messages[:2000] for character in text if character.isalpha())
@@ -88,7 +93,8 @@ def translated(folders: list[Path], language: str) -> set[str]:
                 found = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]
         except (OSError, UnicodeDecodeError, ValueError):
             continue
-        texts = [text for key, text in found.items() if key]  # the one without a key is the header
+        # the one without a key is the header; what equals its key is not translated, and a key may be one of a plural
+        texts = [text for key, text in found.items() if key and text != (key[0] if isinstance(key, tuple) else key)]
         messages |= {" ".join(text.split()) for text in texts if isinstance(text, str) and len(text) > 20}
     return messages
 
@@ -111,7 +117,7 @@ def tried(messages: list[str]) -> dict[str, Any]:
     }
     vectors = {tuple(model(word, recipe="word").vectors[0].round(3).tolist()) for word in sorted(unknown)[:200]}
     row["distinct vectors of unknown words, per cent"] = round(100 * len(vectors) / max(min(len(unknown), 200), 1))
-    common = next((word for word in model.vocabulary.words[:known] if len(word) > 3 and word.isalpha()), None)
+    common = next((word for word in model.vocabulary.words[:known] if telling(word, row["script"])), None)
     if common is not None:
         row["near"] = [common, *(word for word, _ in model.similar(common, n=4))]
     return row

@@ -17,8 +17,11 @@ from textlds.cli import build_app
 from textlds.cli.info import folder_size
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, FormatError
+from textlds.linalg.quantized import RowTable
 from textlds.model.packed import ARRAYS, PackedModel
 from textlds.storage.arrays import read_arrays, write_arrays
+from textlds.vectors.meaning import MeaningSpace
+from textlds.vectors.stored import CONTEXTS
 
 PARTS = "state+left_context+right_context+word+previous_word+next_word"
 TEXTS = ["aaa aab unheard aac", ["aad", "aab"], "", "aaa " * 90, "aae"]
@@ -140,6 +143,25 @@ def test_meaning_is_packed_too(fitted, tmp_path, precision, error):
     assert less.words.vectors.shape[1] == len(less.words.infer("unheard", contexts=contexts)) == 3
     with pytest.raises(ArgumentError, match="no meaning vectors"):
         random_model(1).quantized()("aaa", recipe="meaning")
+
+
+def test_rows_of_meaning_are_widened_where_they_are_met(fitted, tmp_path):
+    """The same numbers as from a table that was widened as a whole, which inference does not do."""
+    fitted.quantized().save(tmp_path / "packed")
+    packed, wide = textlds.load(tmp_path / "packed"), textlds.load(tmp_path / "packed")
+    recipe = "sense+word_meaning+topic"
+    space, other = (model.spaces.space("float32", "equal") for model in (packed, wide))
+    tables = wide.tables
+    other.meaning = MeaningSpace(
+        RowTable(tables.meaning.all()), tables.meaning_spelling.all(), tables.small[CONTEXTS], wide.vocabulary,
+        wide.frequencies,
+    )  # fmt: skip
+    np.testing.assert_allclose(vectors(packed, recipe), vectors(wide, recipe), atol=1e-6)
+    one, two = packed.stream(recipe="sense, filter"), wide.stream(recipe="sense, filter")
+    np.testing.assert_allclose(one.push("aab"), two.push("aab"), atol=1e-6)
+    assert "words" not in vars(space.meaning)
+    packed.similar("aaa", n=1)
+    assert "words" in vars(space.meaning)
 
 
 def test_what_needs_parameters_says_so(model, tmp_path):
