@@ -154,3 +154,12 @@ def test_remap_of_text_gives_back_the_text() -> None:
     for i in ids[ids >= 0][:2000]:
         word = vocabulary.words[rows[i]]
         assert word == types[i] if types[i] in vocabulary else word == unknown_class(types[i], "shape")
+
+
+def test_the_same_words_for_text_that_is_cut_otherwise():
+    vocabulary = Vocabulary.from_words(["a", "bc"], TextSettings(boundaries="line"))
+    other = vocabulary.with_boundaries("sentence")
+    assert (other.words, other.settings.boundaries) == (vocabulary.words, "sentence")
+    assert other.table is vocabulary.table
+    assert other.ids(["bc", "a", "x"]).tolist() == vocabulary.ids(["bc", "a", "x"]).tolist()
+    assert other.with_boundaries("sentence") is other

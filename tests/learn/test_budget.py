@@ -13,7 +13,7 @@ from textlds.corpus.reading.opening import open_sources
 from textlds.corpus.settings import CountSettings
 from textlds.errors import ArgumentError
 from textlds.learn.budget import LADDER, Rates, choose, choose_settings, entries, measure
-from textlds.learn.settings import FitSettings
+from textlds.learn.settings import FitSettings, auto_state_size
 
 # Of two cores: 10M tokens/s, 1.5 G entry-columns/s, 50 GFlop/s.
 RATES = Rates(0.19, 1e-7, 7e-10, 2e-11)
@@ -50,6 +50,12 @@ def test_one_hot_words_take_longer():
     assert chosen(75e6, 1e6, observations="words", **fixed).seconds > 2 * chosen(75e6, 1e6, **fixed).seconds
 
 
+def test_little_text_gets_a_state_that_it_can_serve_whatever_the_time():
+    """A larger one was chosen, and the fit warned of it."""
+    assert chosen(20e6, 1e6).settings.size == auto_state_size(20e6, 100_000) == 140
+    assert chosen(75e6, 1e6).settings.size == 400
+
+
 def test_little_text_gets_few_words():
     assert chosen(2e5, 1000).counting.vocab_size <= 10_000
     assert chosen(1e9, 1e6, "900GB").counting.vocab_size == 200_000
@@ -75,6 +81,17 @@ def test_a_budget_too_small_for_any_model():
         chosen(75e6, 1, "100MB")
 
 
+def test_what_the_process_has_already_is_part_of_the_budget():
+    full = replace(RATES, resident=2e8)
+    settings = CountSettings(memory="900MB")
+    free, found = (choose(20e6, rates, settings, FitSettings(), minutes=1000) for rates in (RATES, full))
+    assert found.bytes <= 9e8
+    assert found.words <= free.words
+    assert found.counting.memory == 7e8
+    with pytest.raises(ArgumentError, match="and 150 MB is too small for any model"):
+        choose(1e5, full, CountSettings(memory="150MB"), FitSettings(), minutes=1000)
+
+
 @pytest.fixture
 def corpus(tmp_path):
     path = tmp_path / "text.txt"
@@ -90,10 +107,11 @@ def test_rates_are_measured(corpus):
     assert 1e-9 < rates.counting < 1e-3
     assert 1e-12 < rates.products < 1e-5
     assert 1e-13 < rates.dense < 1e-8
+    assert 2e7 < rates.resident < 2e10
     found = choose_settings(sources, minutes=1000)
     assert found.counting.vocab_size == 5_000
     assert found.words == rates.rows == len(counts.vocabulary)
-    assert f"{len(counts.vocabulary):,} words, state size 50" in str(found)
+    assert f"{len(counts.vocabulary):,} words, state size {auto_state_size(rates.sampled, 5_000)}" in str(found)
 
 
 @pytest.mark.parametrize(
@@ -143,5 +161,5 @@ def test_the_command(corpus, tmp_path):
     arguments = ["train", str(corpus), "-o", str(tmp_path / "model"), "--minutes", "50", "--iterations", "1"]
     result = CliRunner().invoke(build_app(), arguments)
     assert result.exit_code == 0, result.output
-    assert "state size 50, 1 iteration;" in " ".join(result.stderr.split())
+    assert "state size 30, 1 iteration;" in " ".join(result.stderr.split())
     assert textlds.load(tmp_path / "model").state_size == 50

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from textlds.corpus.settings import TextSettings
+from textlds.corpus.settings import Boundaries, TextSettings
 from textlds.corpus.tokens.characters import normalise_digits
 from textlds.corpus.tokens.lookup import rows_of
 from textlds.corpus.tokens.tokenizer import DIGITS
@@ -158,6 +158,15 @@ class Vocabulary:
     def remap(self, table: TypeTable) -> NDArray[np.int32]:
         """Return the row of each provisional id of ``table``, ``(len(table),)``; about 0.1 µs each."""
         return rows_of(*table.word_bytes(), self.table, self._n_classes)
+
+    def with_boundaries(self, boundaries: Boundaries) -> Vocabulary:
+        """Return the same words for text that is cut otherwise; the table of types is shared."""
+        settings = dataclasses.replace(self.settings, boundaries=boundaries)
+        if settings == self.settings:
+            return self
+        other = Vocabulary(self.words, self.n_types, settings)
+        vars(other)["table"] = self.table
+        return other
 
     @property
     def boundary_row(self) -> int | None:

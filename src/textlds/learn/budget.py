@@ -7,13 +7,14 @@ words, h dimensions, n iterations, R lags, p the size of the sketch, and E entri
     counting   T                               tokens
     products   E p + E_1 · 16 h + V · 600 h    entries times columns: the moments, profiles, spelling
     dense      6 V p² + 12 n R p² h            flops: bases and whitening; EM
-    memory     8 E + max(9 E, 12 V p) + 24 V h bytes of fitting; counting has a budget of its own
+    memory     8 E + max(9 E, 12 V p) + 24 V h bytes of fitting; counting has a budget of its own. What the process has
+               at the start, libraries and compiled code, is part of the budget: 0.2 GB
 
 8 E are the counts (no more than half of the memory: larger ones are read as they are used), 9 E the merged counts that
 meaning comes from (12 bytes per entry, three quarters of E at 75M tokens; no more than 50,000² of them). p = h, and
 where one-hot words are observed, the size of the sketch; its basis takes 8 E p / R products more. E is
 extrapolated from a corpus of 75M tokens: it grows as T^0.8 V^0.2, up to R V². V is no more than the text has: the words
-of the sample, which grow as T^0.7 at most.
+of the sample, which grow as T^0.7 at most. h is no more than little text serves: what it would be without a budget.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ import contextlib
 import itertools
 import logging
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,7 +37,7 @@ from textlds.corpus.settings import CountSettings, TextSettings
 from textlds.counts.counting import count_corpus
 from textlds.counts.plan import parse_memory
 from textlds.errors import ArgumentError
-from textlds.learn.settings import FitSettings
+from textlds.learn.settings import AUTO_STATE_SIZE, FitSettings, auto_state_size
 from textlds.lexicon.meaning import CORE
 from textlds.lexicon.profiles import PRODUCTS
 from textlds.linalg.sparse import SparseMatrix
@@ -46,9 +49,9 @@ LADDER: tuple[tuple[int, int, int], ...] = (
     (100_000, 200, 20), (200_000, 200, 20), (200_000, 300, 20), (200_000, 400, 20),
 )  # fmt: skip
 _SAMPLE = 4 << 20  # bytes of text that are counted to measure how fast it goes
+_SAMPLING = "1GB"  # for counting it, more than it takes
 _PANEL = 64  # columns
 _ENOUGH = 200_000  # entries that a product has to have for its time to be that of entries, not of the call
-_STATE_SHARE = 4  # words for every number of a state, at least, as where the state size is chosen by the text
 _NEW_WORDS = 0.7  # the exponent with which words grow, at most
 _REFERENCE = (75e6, 1e5, 104e6)  # tokens, words and entries of all lags of the corpus that E is extrapolated from
 _FIRST_LAG = 0.08  # its share of the entries
@@ -69,6 +72,7 @@ class Rates:
         dense: Seconds per floating-point operation.
         rows: Of the vocabulary of a sample, unknown classes included.
         sampled: Tokens of the sample.
+        resident: Bytes of memory that the process has already.
     """
 
     tokens_per_byte: float
@@ -77,6 +81,7 @@ class Rates:
     dense: float
     rows: float = math.inf
     sampled: float = math.inf
+    resident: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -158,8 +163,9 @@ def choose(tokens: float, rates: Rates, counting: CountSettings, settings: FitSe
     steps = [_choice(step, tokens, rates, counting, settings) for step in LADDER]
     steps = [step for step in steps if step.counting.vocab_size * _TOKENS_PER_WORD <= tokens] or steps[:1]
     fitting = [step for step in steps if step.seconds <= 60 * minutes and step.bytes <= memory]
-    if fitting:
-        return fitting[-1]
+    if fitting:  # counting and loading take what they are given, beside what is there
+        found = fitting[-1]
+        return replace(found, counting=replace(found.counting, memory=int(memory - rates.resident)))
     least = steps[0]
     unit = "minute" if minutes == 1 else "minutes"
     raise ArgumentError(
@@ -186,7 +192,9 @@ def _choice(
     if counting.vocab_size == default.vocab_size:
         counting = replace(counting, vocab_size=words)
     # a part of the text has no more words than all of it, so that all of it can serve what its sample can
-    served = max(1, min(rates.rows, counting.vocab_size) // _STATE_SHARE)
+    served = auto_state_size(tokens, int(min(rates.rows, counting.vocab_size)))
+    if served == AUTO_STATE_SIZE:
+        served = counting.vocab_size
     if settings.state_size == "auto":
         settings = replace(settings, state_size=int(min(state, served)))
     if settings.iterations == "auto":
@@ -200,8 +208,9 @@ def _choice(
         columns += 8 * E * p / R
     flops = 6.0 * V * p * p + 12.0 * n * R * p * p * h
     seconds = tokens * rates.counting + columns * rates.products + flops * rates.dense
-    mapped, merged = min(8 * E, parse_memory(counting.memory) / 2), min(9 * E, 12.0 * min(V, CORE) ** 2)
-    held = mapped + _MARGIN * (max(merged, 12.0 * V * p) + 24.0 * V * h)
+    room = max(parse_memory(counting.memory) - rates.resident, 0.0)
+    mapped, merged = min(8 * E, room / 2), min(9 * E, 12.0 * min(V, CORE) ** 2)
+    held = rates.resident + mapped + _MARGIN * (max(merged, 12.0 * V * p) + 24.0 * V * h)
     return Choice(counting, settings, tokens, V, _MARGIN * seconds, held)
 
 
@@ -211,12 +220,12 @@ def measure(sources: Sequence[Source], text: TextSettings | None, counting: Coun
     size = max(sum(len(line.encode()) + 1 for line in sample), 1)
     with _quiet():  # all that counting has to say, it says when it counts the text
         sampled = counting.for_training(text)
-        sampled = replace(sampled, vocab_size=min(counting.vocab_size, 20_000), vocabulary=None)
+        sampled = replace(sampled, vocab_size=min(counting.vocab_size, 20_000), vocabulary=None, memory=_SAMPLING)
         count_corpus(iter(["a b c d e f g h", "b c a d"]), text=text, settings=sampled, threads=threads)
         began = time.perf_counter()
         counts = count_corpus(iter(sample), text=text, settings=sampled, threads=threads)
         seconds = time.perf_counter() - began
-    tokens, rows = max(int(counts.unigrams.sum()), 1), len(counts.vocabulary)
+    tokens, rows = max(int(counts.unigrams.sum()), 1), float(len(counts.vocabulary))
     some = counts.lags[-1]
     if some.nnz < _ENOUGH:
         some = _any_matrix()
@@ -227,7 +236,17 @@ def measure(sources: Sequence[Source], text: TextSettings | None, counting: Coun
     with one_blas_thread():
         dense = _best(lambda: square @ square) / (2 * 400**3)
     known = counts.vocabulary.n_types < sampled.vocab_size
-    return Rates(tokens / size, seconds / tokens, product, dense, rows if known else math.inf, tokens)
+    rows = rows if known else math.inf
+    return Rates(tokens / size, seconds / tokens, product, dense, rows, tokens, resident_bytes())
+
+
+def resident_bytes() -> float:
+    """Return how much memory the process has; 0 where the system does not say."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0.0
+    return float(pages * os.sysconf("SC_PAGE_SIZE"))
 
 
 def _any_matrix(size: int = 20_000) -> sp.csr_array:

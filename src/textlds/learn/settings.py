@@ -202,7 +202,10 @@ class FitSettings(Settings):
 _OF_WORDS = {"noise": "full", "compression": "auto", "polish": 0, "ssid_whitened": True}
 
 
+AUTO_STATE_SIZE = 200  # at most
+
+
 def auto_state_size(tokens: float, rows: int) -> int:
     """Return h for so many tokens and rows: 200 from 75 million tokens on, 100 at 5 million, 40 at 100,000."""
     size = 10 * int(0.215 * math.sqrt(math.sqrt(tokens)) + 0.5)
-    return max(1, min(200, max(size, 10), rows // 4))
+    return max(1, min(AUTO_STATE_SIZE, max(size, 10), rows // 4))

@@ -160,8 +160,17 @@ def chain_gradient(
 
 
 @kernel
+def _largest(values: Array) -> float:
+    """Return the largest value. Loading a kernel that calls numba's own max imports scipy, half a second."""
+    top = values[0]
+    for value in values:
+        top = max(top, value)
+    return top  # type: ignore[no-any-return]  # a number inside kernels
+
+
+@kernel
 def _ending(last: Array, back: Array) -> None:
-    top = last.max()
+    top = _largest(last)
     for j in range(len(back)):
         back[j] = np.exp(last[j] - top)
 
@@ -177,7 +186,7 @@ def _forward(
         if t == begin:
             for j in range(K):
                 out[t, j] = first[j] + scores[t, j]
-            top = out[t].max()
+            top = _largest(out[t])
             for j in range(K):
                 out[t, j] = np.exp(out[t, j] - top)
         else:
@@ -187,7 +196,7 @@ def _forward(
                 value, row = out[t - 1, i], moves[i]
                 for j in range(K):
                     spare[j] += value * row[j]
-            top = np.float64(scores[t].max())
+            top = np.float64(_largest(scores[t]))
             for j in range(K):
                 out[t, j] = spare[j] * np.exp(scores[t, j] - top)
         sum_ = 0.0
@@ -197,7 +206,7 @@ def _forward(
             out[t, j] = _share(out[t, j], sum_)
         log_z += top + np.log(sum_)
     sum_ = 0.0
-    top = np.float64(last.max())
+    top = np.float64(_largest(last))
     for j in range(K):
         sum_ += out[end - 1, j] * np.exp(last[j] - top)
     return log_z + top + float(np.log(sum_))
@@ -208,7 +217,7 @@ def _step_back(scores: Array, moves: Array, back: Array) -> None:
     """Turn β_t into β_{t−1}[i] = Σ_j T[i, j] e^{s_t[j]} β_t[j], scaled to a sum of one."""
     K = len(back)
     inner = np.empty(K)
-    top = np.float64(scores.max())
+    top = np.float64(_largest(scores))
     for j in range(K):
         inner[j] = np.exp(scores[j] - top) * back[j]
     sum_ = 0.0

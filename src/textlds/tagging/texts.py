@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from textlds.corpus.encoding import EncodedText, Encoder, TokenSequence
 from textlds.corpus.tokens.memory import PADDING
 from textlds.corpus.tokens.types import pack
-from textlds.corpus.vocabulary import Vocabulary
 from textlds.errors import ArgumentError
 from textlds.model.textlds import TextLDS
 
@@ -90,11 +89,7 @@ class SentenceReader:
 
     def __init__(self, model: TextLDS) -> None:
         self.model = model
-        vocabulary = model.vocabulary
-        settings = dataclasses.replace(vocabulary.settings, boundaries="sentence")
-        same = settings == vocabulary.settings
-        cut = vocabulary if same else Vocabulary(vocabulary.words, vocabulary.n_types, settings)
-        self.encoder = Encoder(cut, tokenizer=model.encoder.tokenizer)
+        self.encoder = Encoder(model.vocabulary.with_boundaries("sentence"), tokenizer=model.encoder.tokenizer)
 
     def batches(self, texts: Iterable[Text]) -> Iterator[Batch]:
         """Read texts some at a time; at most about 32,000 tokens, but whole texts."""
