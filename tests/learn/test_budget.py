@@ -162,4 +162,4 @@ def test_the_command(corpus, tmp_path):
     result = CliRunner().invoke(build_app(), arguments)
     assert result.exit_code == 0, result.output
     assert "state size 30, 1 iteration;" in " ".join(result.stderr.split())
-    assert textlds.load(tmp_path / "model").state_size == 50
+    assert textlds.load(tmp_path / "model").state_size == 30
