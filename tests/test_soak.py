@@ -17,7 +17,7 @@ from benchmarks.attacks import pool  # noqa: E402
 from benchmarks.soak import MODES, added, page, store  # noqa: E402
 
 # damage: the mutations of 600 seeds reach every way of altering every kind of folder
-SHARE = {"kill": 14, "damage": 600, "text": 30, "numbers": 120, "load": 2}
+SHARE = {"kill": 19, "damage": 600, "text": 30, "numbers": 120, "load": 2}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="forks, and reads /proc")
@@ -101,7 +101,7 @@ def test_slices_may_be_stored_by_several_processes_at_once(tmp_path: Path) -> No
         thread.join()
     [found] = json.loads((tmp_path / "soak.json").read_text())["modes"]["kill"]
     assert (found["first"], found["done"], found["kills"]) == (0, 200, 60)
-    assert "| 200 of 280, 60 kills | 20 | 0 min |" in (tmp_path / "soak.md").read_text()
+    assert "| 200, 60 kills | 20 | 0 min |" in (tmp_path / "soak.md").read_text()
 
 
 def test_failures_are_on_the_page_with_their_seeds_and_the_code() -> None:
