@@ -77,10 +77,10 @@ def test_no_limit_makes_learning_read_the_counts_again_and_again(folder, monkeyp
     counts, ranges = load_within(folder / "counts", 1000), []
     merged = StreamedLags._merged
     monkeypatch.setattr(StreamedLags, "_merged", lambda self, *job: ranges.append(job) or merged(self, *job))
-    n = len(counts.vocabulary)
-    found = counts.lags.cooccurrences([1.0] * 7, rows=(0, n), columns=n)
+    n, shape = len(counts.vocabulary), [1.0, 0.5, 0.0, 0.0, 2.0, 1.0, 0.0]  # a lag of weight 0 is not read
+    found = counts.lags.cooccurrences(shape, rows=(0, n), columns=n)
     assert len(ranges) <= 2 * 16
-    whole = cooccurrences(LagCounts.load(folder / "counts").lags, [1.0] * 7, rows=(0, n), columns=n, threads=1)
+    whole = cooccurrences(LagCounts.load(folder / "counts").lags, shape, rows=(0, n), columns=n, threads=1)
     np.testing.assert_array_equal(found.to_dense(), whole.to_dense())
 
 
