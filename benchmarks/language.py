@@ -1,15 +1,17 @@
 """A language model without gradient descent: perplexities on the Penn Treebank, next to n-grams and networks.
 
-    python -m benchmarks.language --ptb FOLDER [--state-sizes 100 200 300] [--pseudocounts 50 200] [--work FOLDER]
-                                  [--rnn-work FOLDER] [--results FOLDER]
+    python -m benchmarks.language --ptb FOLDER [--observations words profiles] [--state-sizes 100 200 300]
+                                  [--pseudocounts 50 200] [--work FOLDER] [--rnn-work FOLDER] --results FOLDER
 
 FOLDER holds ptb.train.txt, ptb.valid.txt and ptb.test.txt, the language-model split. The end of a sentence is a token,
 predicted like the others; the distribution is over 10,000 words, <unk> and the end among them.
 
-Everything is chosen on the development set: the state size and the pseudocount by a readout of a part of the training
-text (--tuning-tokens), then the weights of every mixture. The test set is read at the end and decides nothing. With
---rnn-work, the folder that benchmarks.rnn keeps its networks in, these are mixed in too. Writes language.json, and
-language.md made from it. What is fitted is kept in --work, and an interrupted study resumes from there.
+The model observes one-hot words, as the paper's does, or profiles, as the default does (without pseudocounts);
+figures of the other kind that are there already are kept. Everything is chosen on the development set: the state size
+and the pseudocount by a readout of a part of the training text (--tuning-tokens), then the weights of every mixture.
+The test set is read at the end and decides nothing. With --rnn-work, the folder that benchmarks.rnn keeps its networks
+in, these are mixed in too. Writes language.json, and language.md made from it. What is fitted is kept in --work, and an
+interrupted study resumes from there.
 """
 
 from __future__ import annotations
@@ -43,9 +45,9 @@ Column = NDArray[np.float64]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ptb", type=Path, required=True)
+    parser.add_argument("--observations", nargs="+", default=("words", "profiles"), choices=("words", "profiles"))
     parser.add_argument("--state-sizes", type=int, nargs="+", default=(100, 200, 300))
-    parser.add_argument("--pseudocounts", type=float, nargs="+", default=(50, 200))
-    parser.add_argument("--iterations", type=int, default=50)
+    parser.add_argument("--pseudocounts", type=float, nargs="+", default=(50, 200), help="of one-hot words")
     parser.add_argument("--tuning-tokens", type=int, default=200_000)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--work", type=Path, help="folder for fitted models")
@@ -55,12 +57,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         arguments.work = arguments.work or Path(folder)
         arguments.work.mkdir(parents=True, exist_ok=True)
-        results = study(arguments)
-    arguments.results.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(results, indent=1, ensure_ascii=False) + "\n"
-    (arguments.results / "language.json").write_text(text, encoding="utf-8")
-    (arguments.results / "language.md").write_text(page(results), encoding="utf-8")
-    print(page(results))
+        path = arguments.results / "language.json"
+        results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        for observations in arguments.observations:
+            found = study(arguments, observations)
+            kept = {key: value for key, value in results.items() if key == "profiles"}  # one-hot words are the page's
+            results = found | kept if observations == "words" else results | {"profiles": found}
+            arguments.results.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if "rows" in results:
+        path.with_suffix(".md").write_text(page(results), encoding="utf-8")
+        print(page(results))
 
 
 @dataclass
@@ -84,7 +91,8 @@ class Table:
         return {part: (mixture.rows(self.seen[part]) * values).sum(axis=1) for part, values in stacked.items()}
 
 
-def study(arguments: argparse.Namespace) -> dict[str, Any]:
+def study(arguments: argparse.Namespace, observations: str) -> dict[str, Any]:
+    """Return the figures of a model that observes one-hot words or profiles, and of its mixtures with others."""
     files = {"train": "ptb.train.txt", "dev": "ptb.valid.txt", "test": "ptb.test.txt"}
     texts = {part: (arguments.ptb / file).read_text(encoding="utf-8") for part, file in files.items()}
     counts, seconds = timed(
@@ -100,14 +108,14 @@ def study(arguments: argparse.Namespace) -> dict[str, Any]:
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, {arguments.threads} threads",
         "tokens": {part: len(some) for part, some in ids.items()},
         "vocabulary": len(counts.vocabulary),
-        "iterations": arguments.iterations,
         "tuning_tokens": arguments.tuning_tokens,
         "count_seconds": seconds,
-        "trials": trials(arguments, counts, texts),
+        "trials": trials(arguments, observations, counts, texts),
     }
     chosen = min(results["trials"], key=lambda trial: trial["dev"])
     results["chosen"] = {name: chosen[name] for name in ("state_size", "pseudocount", "fit_seconds")}
-    model = fitted(arguments, counts, chosen["state_size"], chosen["pseudocount"])[0]
+    model = fitted(arguments, observations, counts, chosen["state_size"], chosen["pseudocount"])[0]
+    results["iterations"] = model.history.iterations
     options = {"held_out": [texts["dev"]], "counts": counts, "threads": arguments.threads}
     calibrated, results["calibrate_seconds"] = timed(lambda: model.with_language_model([texts["train"]], **options))
     clipped = model.with_language_model([texts["train"]], link="clipped", **options)
@@ -138,27 +146,30 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def fitted(
-    arguments: argparse.Namespace, counts: textlds.LagCounts, h: int, kappa: float
+    arguments: argparse.Namespace, observations: str, counts: textlds.LagCounts, h: int, kappa: float
 ) -> tuple[textlds.TextLDS, float]:
     """Return a model, fitted now or before, and the processor seconds of the fit."""
-    folder, note = arguments.work / f"h{h}-k{kappa:g}", arguments.work / f"h{h}-k{kappa:g}.json"
+    folder = arguments.work / f"{observations}-h{h}-k{kappa:g}"
+    note = folder.with_name(f"{folder.name}.json")
     if not note.exists():
-        options = {"state_size": h, "pseudocount": kappa, "iterations": arguments.iterations}
+        options: dict[str, Any] = {"state_size": h, "pseudocount": kappa, "observations": observations}
         model, seconds = timed(lambda: textlds.fit(counts, threads=arguments.threads, **options))
         model.save(folder, force=True)
         note.write_text(json.dumps({"fit_seconds": seconds}))
     return textlds.load(folder), float(json.loads(note.read_text())["fit_seconds"])
 
 
-def trials(arguments: argparse.Namespace, counts: textlds.LagCounts, texts: dict[str, str]) -> list[dict[str, float]]:
+def trials(
+    arguments: argparse.Namespace, observations: str, counts: textlds.LagCounts, texts: dict[str, str]
+) -> list[dict[str, float]]:
     """Try state sizes and pseudocounts on the development set, each with a readout of a part of the training text."""
-    path = arguments.work / "trials.json"
+    path = arguments.work / f"trials-{observations}.json"
     done: list[dict[str, float]] = json.loads(path.read_text()) if path.exists() else []
     for h in arguments.state_sizes:
-        for kappa in arguments.pseudocounts:
+        for kappa in arguments.pseudocounts if observations == "words" else (0.0,):
             if any((trial["state_size"], trial["pseudocount"]) == (h, kappa) for trial in done):
                 continue
-            model, seconds = fitted(arguments, counts, h, kappa)
+            model, seconds = fitted(arguments, observations, counts, h, kappa)
             facts = model.with_language_model(
                 [texts["train"]], held_out=[texts["dev"]], counts=counts,
                 tokens=max(arguments.tuning_tokens, 1000), threads=arguments.threads,

@@ -34,9 +34,7 @@ def page(results: dict[str, Any]) -> str:
             "that only the test column is held out; every mixture holds the unigram too.",
         ),
         "",
-        "| predicted by | dev | test |",
-        "|---|---|---|",
-        *(f"| {label(row['parts'])} | {row['dev']:.1f} | {row['test']:.1f} |" for row in results["rows"]),
+        *perplexities(results),
         "",
         *paragraph(
             f"Without calibration, the clipped link with its default weights gives {results['default']['dev']:.1f} and",
@@ -69,13 +67,38 @@ def page(results: dict[str, Any]) -> str:
         "",
         f"A readout of {results['tuning_tokens']:,} tokens of the training text; perplexity on the development set.",
         "",
-        "| h | pseudocounts | state | with bigrams | fit, s |",
+        "| observations | h | pseudocounts | state | with bigrams | fit, s |",
+        "|---|---|---|---|---|---|",
+    ]
+    for kind, found in (("one-hot words", results), ("profiles", results.get("profiles", {}))):
+        for trial in sorted(found.get("trials", []), key=lambda trial: (trial["state_size"], trial["pseudocount"])):
+            cells = [f"{trial['state']:.1f}", f"{trial['dev']:.1f}", f"{trial['fit_seconds']:.0f}"]
+            lines.append(f"| {kind} | {trial['state_size']} | {trial['pseudocount']:g} | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def perplexities(results: dict[str, Any]) -> list[str]:
+    """Return the table of perplexities; beside them those with the state of the default model, if it was measured."""
+    other = results.get("profiles")
+    lines = ["| predicted by | dev | test |", "|---|---|---|"]
+    if other is None:
+        return lines + [f"| {label(row['parts'])} | {row['dev']:.1f} | {row['test']:.1f} |" for row in results["rows"]]
+    beside = {tuple(row["parts"]): row for row in other["rows"]}
+    chosen = other["chosen"]
+    lines = [
+        *paragraph(
+            f"The right half is of the default model, which observes profiles: h = {chosen['state_size']},",
+            f"{other['iterations']} EM iterations, no pseudocounts, chosen in the same way; it was measured later.",
+        ),
+        "",
+        "| predicted by | one-hot words, dev | test | profiles, dev | test |",
         "|---|---|---|---|---|",
     ]
-    for trial in sorted(results["trials"], key=lambda trial: (trial["state_size"], trial["pseudocount"])):
-        cells = [f"{trial['state']:.1f}", f"{trial['dev']:.1f}", f"{trial['fit_seconds']:.0f}"]
-        lines.append(f"| {trial['state_size']} | {trial['pseudocount']:g} | {' | '.join(cells)} |")
-    return "\n".join([*lines, ""])
+    for row in results["rows"]:
+        also = beside.get(tuple(row["parts"]))
+        cells = [f"{one[part]:.1f}" if one else "–" for one in (row, also) for part in ("dev", "test")]
+        lines.append(f"| {label(row['parts'])} | {' | '.join(cells)} |")
+    return lines
 
 
 def label(parts: tuple[str, ...] | list[str]) -> str:

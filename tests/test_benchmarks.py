@@ -176,12 +176,39 @@ def test_poison_and_amounts(run, text, tmp_path):
     assert run(*asked) == rows  # what is there is kept
 
 
+def test_trials(run, text, tmp_path):
+    folders = {"ewt": tmp_path / "data" / "ud-english-ewt", "ptb": tmp_path / "data" / "ptb-sample"}
+    lines = [line.replace(".", " .").split() for line in text.read_text(encoding="utf-8").splitlines()[:120]]
+    kinds = {"noun": "NOUN", "verb": "VERB"}
+    for name, some in (("train", lines[:80]), ("dev", lines[80:])):
+        tagged = [[(word, kinds.get(word[:4], "X")) for word in words] for words in some]
+        for folder in folders.values():
+            folder.mkdir(parents=True, exist_ok=True)
+        columns = "{}\t{}\t_\t{}" + "\t_" * 6
+        conllu = ["\n".join(columns.format(i, *row) for i, row in enumerate(rows, 1)) for rows in tagged]
+        (folders["ewt"] / f"{name}.conllu").write_text("\n\n".join(conllu) + "\n\n", encoding="utf-8")
+        tsv = ["\n".join("\t".join(row) for row in rows) for rows in tagged]
+        (folders["ptb"] / f"{name}.tsv").write_text("\n\n".join(tsv) + "\n", encoding="utf-8")
+    (folders["ptb"] / "en.map").write_text("NOUN\tNOUN\nVERB\tVERB\nX\tX\n", encoding="utf-8")
+    counts = textlds.count([text], vocab_size=60, threads=1)
+    counts.save(tmp_path / "counts")
+    textlds.fit(counts, state_size=4, iterations=2, threads=1).save(tmp_path / "model")
+    names = ["state", "features", "features, states of both neighbours", "features, spelling"]
+    options = (tmp_path / "model", "--data", tmp_path / "data", "--seeds", 1)
+    rows = run("trials", *options, "--only", *names)
+    assert [(row["trial"], row["bank"]) for row in rows] == [(name, bank) for name in names for bank in ("ewt", "ptb")]
+    assert [row["numbers"] for row in rows[::2]] == [4, 16, 24, 20]
+    assert all(row["accuracy"] > 80 for row in rows)
+    assert run("trials", *options, "--only", *names) == rows  # what is there is kept
+    assert f"| features | 16 | {rows[2]['accuracy']:.2f} (1) |" in (tmp_path / "trials.md").read_text()
+
+
 def test_language(run, text, tmp_path):
     lines = text.read_text(encoding="utf-8").replace(".", " .").splitlines()
     for name, some in (("train", lines[:1000]), ("valid", lines[1000:1250]), ("test", lines[1250:])):
         (tmp_path / f"ptb.{name}.txt").write_text("\n".join(some) + "\n", encoding="utf-8")
-    options = ("--state-sizes", 3, 5, "--pseudocounts", 5, "--iterations", 3, "--tuning-tokens", 5000)
-    found = run("language", "--ptb", tmp_path, "--work", tmp_path / "work", *options)
+    options = ("--ptb", tmp_path, "--work", tmp_path / "work", "--pseudocounts", 5, "--tuning-tokens", 5000)
+    found = run("language", "--observations", "words", "--state-sizes", 3, 5, *options)
     assert found["tokens"]["test"] == sum(len(line.split()) + 1 for line in lines[1250:])
     assert len(found["trials"]) == 2
     rows = {tuple(row["parts"]): row for row in found["rows"]}
@@ -196,6 +223,16 @@ def test_language(run, text, tmp_path):
     assert sum(shares[:3]) == pytest.approx(shares[3]) == pytest.approx(1)
     page = (tmp_path / "language.md").read_text(encoding="utf-8")
     assert f"| Kneser–Ney trigram | {trigram['dev']:.1f} | {trigram['test']:.1f} |" in page
+    # the state of the default model beside it; what does not depend on the model is the same
+    both = run("language", "--observations", "profiles", "--state-sizes", 4, *options)
+    assert {name: both[name] for name in found} == found
+    other = {tuple(row["parts"]): row for row in both["profiles"]["rows"]}
+    assert other["KN trigram",] == trigram
+    page = (tmp_path / "language.md").read_text(encoding="utf-8")
+    ours = [rows["unigram", "state"], other["unigram", "state"]]
+    shown = " | ".join(f"{row[part]:.1f}" for row in ours for part in ("dev", "test"))
+    assert f"| log-linear readout of the state | {shown} |" in page
+    assert ours[0] != ours[1]
 
 
 def test_taggers(run, text, tmp_path):

@@ -131,6 +131,11 @@ def test_ner(run):
     test = cells["Lex + LDS against Lex"]["figures"]["test"]
     assert test["p"] == 1.0
     assert test["difference"] == 0.0
+    # of the default model, the development set chooses between the state and the recipe for classifiers
+    tried = {cell["settings"]["kind"]: cell["figures"]["f1"] for key, cell in cells.items() if "dev / Lex + def" in key}
+    assert len(tried) == 2
+    final = cells["Lex + default / seed 0"]["figures"]
+    assert tried[final["kind"]] == max(tried.values()) == final["dev"]
 
 
 def test_pos(run):
@@ -166,7 +171,7 @@ def test_pos(run):
 
 def test_likelihood(run):
     cells = run("likelihood")["cells"]
-    for start in ("subspace", "random"):
+    for start in ("subspace", "random", "profiles, neighbours", "profiles, subspace", "profiles, random"):
         found = cells[f"{start} / seed 0"]["figures"]
         assert len(found["log_likelihood"]) == 5
         assert np.min(np.diff(found["log_likelihood"])) > -1e-9  # EM never loses
@@ -218,13 +223,14 @@ def test_report(run, place, capsys):
         assert f"](paper/{name}.png)" in page
         for total in content["data"].values():
             assert total[:16] in page
-    assert html.count("<img ") == html.count('src="data:image/png;base64,') == 6
+    assert html.count("<img ") == html.count('src="data:image/png;base64,') == 7
     assert not re.search(r"""(src|href)=["'](?!data:|#)""", html)
     found = json.loads((place / "results" / "paper" / "ner.json").read_text(encoding="utf-8"))["cells"]
     assert f"| test | {found['Lex / seed 0']['figures']['test']:.2f} |" in page
     assert "89.34" in page  # the paper's own
     assert "| the paper, universal tags | 95.00 | 89.26 | 96.44 |" in page
     assert "read twice" not in page
+    assert "| log-likelihood, neighbours start |" in page
 
 
 def test_a_report_says_that_test_sets_were_read_before(run, place):
