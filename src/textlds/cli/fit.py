@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from textlds.cli import options as opt
-from textlds.cli.output import print_json, say
+from textlds.cli.output import number_of, print_json, say
 from textlds.cli.selection import parse_grid, report_selection, select_model
 from textlds.errors import ArgumentError
 from textlds.learn.settings import FitSettings
@@ -36,7 +36,7 @@ def report(model: TextLDS, output: Path, *, as_json: bool, quiet: bool) -> None:
     gained = f", log-likelihood {likelihood:.4f} nats per token" if likelihood is not None else ""
     say(
         f"Wrote {output}: {len(model.vocabulary):,} words, {model.state_size} dimensions, "
-        f"{history.iterations} iterations{gained}.",
+        f"{number_of(history.iterations, 'iteration')}{gained}.",
         quiet=quiet,
     )
 

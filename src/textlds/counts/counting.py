@@ -265,8 +265,9 @@ def read_vocabulary(corpus: Corpus, store: PieceStore, progress: Progress) -> Vo
     noticer = Noticer(request.text.boundaries)
     tokenize_sources(corpus.sources, store, request.text, corpus.plan, progress, on_begin=noticer.look)
     if not store.tokens:
+        n = len(corpus.sources)
         raise CorpusError(
-            f"the text ({len(corpus.sources)} sources) has no token. Check the paths and the text column."
+            f"the text ({n} source{'' if n == 1 else 's'}) has no token. Check the paths and the text column."
         )
     noticer.report()
     if isinstance(request.settings.repeats, int):
