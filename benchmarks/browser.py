@@ -5,6 +5,8 @@
 `textlds explore` writes the page of MODEL; Chromium (CHROMIUM and CHROMEDRIVER, or what is on the path) opens it and
 reads sentences of TEXT, in one thread, once to compile and once by the clock: states alone (filter and smoother), and
 states and surprisal. The same packed model reads the same sentences in Python, and the largest differences are given.
+The map of words is drawn with 50,000 points on a screen of 1440 x 900 while it is moved and zoomed, a step per frame;
+the browser draws without a graphics card.
 
 Writes browser.json and browser.md.
 """
@@ -57,6 +59,42 @@ const [texts, done] = arguments;
 })().then((value) => done({ value: JSON.stringify(value) }), (error) => done({ error: String(error.stack) }));
 """
 
+FRAMES = """
+const [n, done] = arguments;
+(async () => {
+  const { default: map } = await import(new URL('views/map.js', document.baseURI));
+  let seed = 1;
+  const random = () => (seed = (16807 * seed) % 2147483647) / 2147483647;
+  const at = Float32Array.from({ length: 2 * n }, () => 0.7 * (random() + random() + random() - 1.5));
+  const words = Array.from({ length: n }, (_, i) => `word${i}`);
+  const group = Uint8Array.from({ length: n }, (_, i) => i % 12);
+  const host = document.createElement('section');
+  host.className = 'view map';
+  document.getElementById('main').replaceChildren(host);
+  const backend = { map: async () => ({ words, at, group }), neighbours: async () => [] };
+  const view = map.make(host, { backend, go() {}, guard: (work) => work, say() {} });
+  await view.update({});
+  const canvas = host.querySelector('canvas'), box = canvas.getBoundingClientRect();
+  const middle = { clientX: box.left + box.width / 2, clientY: box.top + box.height / 2, cancelable: true };
+  const watched = async (act) => {
+    const waits = [];
+    for (let k = 0, last; k < 130; k++) {
+      const now = await new Promise(requestAnimationFrame);
+      if (k > 10) waits.push(now - last);
+      last = now;
+      act(k);
+    }
+    return waits;
+  };
+  const moved = await watched((k) => canvas.dispatchEvent(
+    new KeyboardEvent('keydown', { key: k % 20 < 10 ? 'ArrowRight' : 'ArrowLeft', cancelable: true })));
+  const zoomed = await watched((k) => canvas.dispatchEvent(
+    new WheelEvent('wheel', { deltaY: k % 60 < 30 ? -30 : 30, ...middle })));
+  return { moved, zoomed };
+})().then((value) => done({ value: JSON.stringify(value) }), (error) => done({ error: String(error.stack) }));
+"""
+POINTS = 50_000
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -70,23 +108,39 @@ def main() -> None:
         page = Path(folder, "page")
         size = write_page(Service.load(arguments.model, threads=1), page)
         with handed_out(page) as address, opened(Path(folder, "profile")) as driver:
+            driver.set_window_size(1440, 900)
             driver.get(address)
-            answer = driver.execute_async_script(READ, sentences)
+            found = asked(driver, READ, sentences)
+            frames = asked(driver, FRAMES, POINTS)
             version = driver.capabilities["browserVersion"]
-        if "error" in answer:
-            raise RuntimeError(answer["error"])
-        found = json.loads(answer["value"])
         results = {
             "machine": f"{os.cpu_count()} cores, {platform.machine()}", "load": os.getloadavg()[0],
             "browser": f"Chromium {version}", "model": str(arguments.model), "page bytes": size["page"],
             "model bytes": size["model"], "loading, s": found["loading"],
-            **figures(page, sentences, found),
+            **figures(page, sentences, found), **fluency(frames),
         }  # fmt: skip
     print(json.dumps(results, indent=1))
     if arguments.results:
         arguments.results.mkdir(parents=True, exist_ok=True)
         (arguments.results / "browser.json").write_text(json.dumps(results, indent=1) + "\n")
         (arguments.results / "browser.md").write_text("\n".join(report(results)), encoding="utf-8")
+
+
+def asked(driver: Any, script: str, *given: Any) -> Any:
+    """Return what a script in the page answers."""
+    answer = driver.execute_async_script(script, *given)
+    if "error" in answer:
+        raise RuntimeError(answer["error"])
+    return json.loads(answer["value"])
+
+
+def fluency(frames: dict[str, list[float]]) -> dict[str, float]:
+    """Return frames per second while the map moves: of the median frame, and of the slowest in twenty."""
+    found = {}
+    for name, waits in frames.items():
+        found[f"map of {POINTS:,} points {name}, frames per second"] = 1000 / float(np.median(waits))
+        found[f"the same, slowest frame in twenty ({name})"] = 1000 / float(np.quantile(waits, 0.95))
+    return found
 
 
 def figures(page: Path, sentences: list[str], found: dict[str, Any]) -> dict[str, float]:

@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 MISSING = (
     "the browser tests need Chromium and its driver: apt-get install chromium chromium-driver "
     "(or set CHROMIUM and CHROMEDRIVER), and pip install selenium"
 )
+TEXT = "The file is opened for reading. Return the value of an unknownest argument."
 _FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--hide-scrollbars", "--disable-dev-shm-usage",
@@ -148,3 +150,9 @@ def handed_out(folder: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
         thread.join()
+
+
+def at(address: str, view: str, **state: object) -> str:
+    """Return the address of a view in a state."""
+    query = "&".join(f"{name}={quote(str(value))}" for name, value in state.items())
+    return f"{address}#{view}{'?' + query if query else ''}"

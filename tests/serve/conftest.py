@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 import textlds
+from serve.browsing import Page, browsing, handed_out
 from serve.running import Served, docstrings, serving
+from textlds.serve.service import Service
+from textlds.serve.static import write_page
 from textlds.tagging.settings import TaggerSettings
 from textlds.tagging.tagger import Tagger
 
@@ -82,3 +85,22 @@ def start() -> Iterator[Callable[..., Served]]:
             return stack.enter_context(serving(*arguments, **options))
 
         yield begin
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with browsing(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def static_folder(model_folder: Path, sentences: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("static") / "page"
+    write_page(Service.load(model_folder, samples=sentences[:300], threads=1), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def static_address(static_folder: Path) -> Iterator[str]:
+    with handed_out(static_folder) as address:
+        yield address

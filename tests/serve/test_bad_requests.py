@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import socket
 import time
@@ -85,6 +86,16 @@ def test_too_many_tokens_texts_or_bytes(served: Served) -> None:
     huge = served.post("/embed", content=b'{"inputs": "' + b"x" * (17 << 20) + b'"}')
     assert huge.status_code == 413
     assert served.post("/embed", {"inputs": "word " * 4999}).status_code == 200
+
+
+def test_an_encoded_body_is_refused_by_name(served: Served) -> None:
+    content = gzip.compress(b'{"inputs": "a"}')
+    answer = httpx.post(f"{served.address}/embed", content=content, headers={"Content-Encoding": "gzip"})
+    assert answer.status_code == 415
+    assert set(answer.json()) == {"error", "error_type"}
+    assert "gzip" in answer.json()["error"]
+    plain = httpx.post(f"{served.address}/embed", content=b'{"inputs": "a"}', headers={"Content-Encoding": "identity"})
+    assert plain.status_code == 200
 
 
 def test_an_accept_header_that_cannot_be_served(served: Served) -> None:

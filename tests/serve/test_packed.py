@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +14,11 @@ import textlds
 from cli.runs import process
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, FormatError, OutputExistsError
-from textlds.serve.layout import kept_map, word_map
+from textlds.serve.layout import _neighbours, kept_map, word_map
 from textlds.serve.packed import pack_model, packed_reader
 from textlds.serve.service import Service, model_reader
 from textlds.serve.static import write_page
+from textlds.storage.arrays import arrays_of
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +109,13 @@ def test_what_cannot_be_packed(model: textlds.TextLDS, sentences: list[str], tmp
     (tmp_path / "model.json").write_text("{}")
     with pytest.raises(FormatError, match="packed model"):
         packed_reader(tmp_path)
+    shutil.copy(page / "model.json", tmp_path)
+    content = (page / "model.safetensors.gz").read_bytes()
+    for damaged in (None, b"", content[:-9], content[:1000], b"no gzip", gzip.compress(b"no arrays")):
+        if damaged is not None:
+            (tmp_path / "model.safetensors.gz").write_bytes(damaged)
+        with pytest.raises(FormatError, match=r"model\.safetensors\.gz"):
+            packed_reader(tmp_path)
     with pytest.raises(OutputExistsError):
         write_page(Service(model, "x"), page)
 
@@ -121,6 +131,33 @@ def test_the_command(model_folder: Path, corpus_file: Path, tmp_path: Path) -> N
     assert 'content="model.json"' in (tmp_path / "page" / "index.html").read_text()
     assert process(command).returncode == 1  # it is there already
     assert process([*command, "--force"]).returncode == 0
+
+
+def test_a_page_has_the_map_and_the_same_bytes_again(page: Path, model_folder: Path, tmp_path: Path) -> None:
+    service = Service.load(model_folder, threads=1)
+    arrays = arrays_of(gzip.decompress((page / "model.safetensors.gz").read_bytes()), "page")
+    np.testing.assert_allclose(arrays["map.at"] / 10_000 - 2, np.array(service.map["at"]).reshape(-1, 2), atol=1e-9)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        pack_model(service.model, service.reader).write(tmp_path / name)
+    one, two = ((tmp_path / name / "model.safetensors.gz").read_bytes() for name in ("a", "b"))
+    assert one == two
+
+
+def test_neighbours_on_the_map_are_those_of_brute_force() -> None:
+    rng = np.random.default_rng(1)
+    centres = rng.standard_normal((60, 30))
+    vectors = centres[rng.integers(60, size=6000)] + rng.standard_normal((6000, 30))
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    for n, least in ((3, 1.0), (300, 1.0), (4000, 1.0), (6000, 0.8)):  # up to 16 clusters all are compared
+        k = min(12, n - 1)
+        found = _neighbours(vectors[:n], k)
+        cosines = vectors[:n] @ vectors[:n].T
+        np.fill_diagonal(cosines, -2)
+        exact = np.argsort(-cosines, axis=1)[:, :k]
+        shared = [len(set(a) & set(b)) / k for a, b in zip(found.tolist(), exact.tolist(), strict=True)]
+        assert np.mean(shared) >= least
+        assert all(len(set(row)) == k and i not in row for i, row in enumerate(found.tolist()))
 
 
 def test_the_map_puts_like_words_side_by_side(tmp_path: Path, model_folder: Path) -> None:

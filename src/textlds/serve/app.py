@@ -127,6 +127,10 @@ class App:
         return endpoint
 
     async def _body(self, request: Request) -> bytes:
+        coding = request.headers.get("content-encoding", "identity")
+        if coding.lower() != "identity":
+            message = f"the body is encoded ({coding[:40]}); send it as it is, without Content-Encoding."
+            raise RequestError(415, "Validation", message, {"Connection": "close"})
         limit = self.limits.body_bytes
         message = f"the body is larger than {limit:,} bytes, the limit. Send fewer or shorter texts."
         larger = RequestError(413, "Validation", message, {"Connection": "close"})  # the rest is not waited for

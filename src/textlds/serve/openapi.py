@@ -152,6 +152,7 @@ _ERRORS = {
     "401": "The token is missing or wrong.",
     "408": "The body took too long to arrive.",
     "413": "The body, the number of texts or their tokens exceed a limit.",
+    "415": "The body has a Content-Encoding.",
     "422": "The body is not JSON, or a field is missing or wrong; the error names it.",
     "429": "Too many requests are waiting. Retry-After says when to try again.",
     "504": "No answer in time.",

@@ -1,12 +1,15 @@
-"""A model in few bytes, for inference outside Python: ``model.json`` and ``model.safetensors``.
+"""A model in few bytes, for inference outside Python: ``model.json`` and ``model.safetensors.gz``.
 
 The tables with a row per word are int8 with one float32 scale per row (:mod:`textlds.linalg.quantized`); small matrices
-are float32. docs/server.md lists the arrays. ``page/engine`` reads them in JavaScript, :func:`packed_reader` in Python:
-both see the same rounded numbers. It is :mod:`textlds.model.packed` with probabilities of words besides.
+are float32; gzip takes a sixth off. docs/server.md lists the arrays. ``page/engine`` reads them in JavaScript,
+:func:`packed_reader` in Python: both see the same rounded numbers. It is :mod:`textlds.model.packed` with probabilities
+of words besides.
 """
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +25,7 @@ from textlds.corpus.tokens.characters import character_table
 from textlds.corpus.tokens.scanning import ABBREVIATIONS
 from textlds.corpus.unknown import CAPITAL_SUFFIXES, SUFFIXES
 from textlds.corpus.vocabulary import Vocabulary
-from textlds.errors import ArgumentError, FormatError
+from textlds.errors import REMEDY, ArgumentError, FormatError
 from textlds.inference.engine import Engine
 from textlds.language.language import smoothed_unigram
 from textlds.language.link import FLOOR, ClippedLink
@@ -37,13 +40,13 @@ from textlds.linalg.types import Array, Matrix, Vector
 from textlds.model.packed import PackedModel
 from textlds.model.textlds import TextLDS
 from textlds.serve.reading import LanguageReader, Reader
-from textlds.storage.arrays import read_arrays, write_arrays
+from textlds.storage.arrays import arrays_of, packed_arrays
 from textlds.storage.folders import read_json, write_json
 from textlds.vectors.meaning import LEAK, MeaningSpace
 from textlds.vectors.stored import CARRY
 
-ARRAYS, FACTS = "model.safetensors", "model.json"
-FORMAT, FORMAT_VERSION = "textlds-packed", 1
+ARRAYS, FACTS = "model.safetensors.gz", "model.json"
+FORMAT, FORMAT_VERSION = "textlds-packed", 2
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -57,7 +60,8 @@ class Packed:
 
     def write(self, folder: Path) -> None:
         """Write the two files into a folder."""
-        write_arrays(folder / ARRAYS, self.arrays)
+        content = gzip.compress(packed_arrays(self.arrays), mtime=0)  # the same model gives the same bytes
+        (folder / ARRAYS).write_bytes(content)
         write_json(folder / FACTS, self.facts)
 
 
@@ -203,7 +207,11 @@ def packed_reader(folder: Path) -> Reader:
     facts: dict[str, Any] = read_json(folder / FACTS)
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         raise FormatError(f"{folder / FACTS} is not that of a packed model. Write it again with textlds explore.")
-    arrays = {name: np.array(array) for name, array in read_arrays(folder / ARRAYS).items()}
+    try:
+        content = gzip.decompress((folder / ARRAYS).read_bytes())
+    except (OSError, EOFError, zlib.error) as error:  # missing, cut short, or not gzip
+        raise FormatError(f"{folder / ARRAYS} cannot be read ({error}). {REMEDY}") from error
+    arrays = {name: np.array(array) for name, array in arrays_of(content, str(folder / ARRAYS)).items()}
     words = arrays["words"].tobytes().decode().split("\n")
     vocabulary = Vocabulary(tuple(words), facts["n_types"], TextSettings.from_json(facts["text"]))
     speller, gains = None, None

@@ -14,6 +14,7 @@ from textlds.serve.packed import FACTS, pack_model
 from textlds.serve.service import Service
 from textlds.storage.folders import new_folder, write_config
 
+_MAP_STEPS = 10_000  # per unit of the map, whose points lie within ±1.05; stored from -2 on, in half of float32
 _META = '<meta name="textlds-model" content="">'
 
 
@@ -33,7 +34,7 @@ def write_page(
     drawn = service.map
     shown = min(n, len(drawn["words"]))
     arrays = packed.arrays | {
-        "map.at": np.array(drawn["at"], np.float32).reshape(-1, 2)[:shown],
+        "map.at": np.rint(_MAP_STEPS * (np.array(drawn["at"]).reshape(-1, 2)[:shown] + 2)).astype(np.uint16),
         "map.group": np.array(drawn["group"], np.uint8)[:shown],
     }
     pairs = service.transitions("")

@@ -70,9 +70,28 @@ export function count(n) {
   return Number(n).toLocaleString("en");
 }
 
-/** A text of tokens with the white space between them; make(token, i) gives the element of a token. */
+const OPENING = /^[\p{Ps}\p{Pi}]+$/u, MARK = /^[^\p{L}\p{N}\s]+$/u;
+const GLUED = 4; // tokens at most: a long row of marks may break
+
+/** A text of tokens with the white space between them; make(token, i) gives the element of a token. A mark stays on the
+    line of the word it belongs to. */
 export function running(tokens, tail, make) {
-  return [tokens.flatMap((token, i) => [token.before, make(token, i)]), tail];
+  const out = [];
+  let held = [];
+  tokens.forEach((token, i) => {
+    const last = tokens[i - 1];
+    const stays = held.length > 0 && held.length < GLUED && token.before === "" && (MARK.test(token.text) || OPENING.test(last.text));
+    if (!stays) {
+      out.push(together(held), token.before);
+      held = [];
+    }
+    held.push(make(token, i));
+  });
+  return [...out, together(held), tail];
+}
+
+function together(elements) {
+  return elements.length > 1 ? h("span", { class: "together" }, elements) : elements;
 }
 
 /** The tokens of a text with what precedes each, and what follows the last. */

@@ -25,7 +25,7 @@ export class Local {
 
   async map() {
     const { arrays, words } = this.model;
-    const at = arrays["map.at"].data;
+    const at = Float32Array.from(arrays["map.at"].data, (x) => x / 10000 - 2);
     return { words: words.slice(0, at.length / 2), at, group: arrays["map.group"].data };
   }
 

@@ -175,23 +175,18 @@ export class Inference {
 
   /** Return -log2 of the probability of each token given what precedes it. */
   bits(read) {
-    const bits = new Array(read.tokens.length);
-    const places = new Map(read.positions.map((position, i) => [position, i]));
-    this.eachContext(read, (context, position) => {
-      const i = places.get(position);
-      if (i !== undefined) bits[i] = -Math.log2(this.predictor.of(context, read.ids[position]));
-    });
-    return bits;
+    const chances = this.predictor.of(this.contexts(read), read.ids);
+    return read.positions.map((position) => -Math.log2(chances[position]));
   }
 
-  /** Call visit(context, position) for every row; a context holds the word before and the state predicted for it. */
-  eachContext(read, visit) {
+  /** Return what precedes every row: the last word (-1 for none), and the state that was predicted for it, (n, h). */
+  contexts(read) {
     const { h, languageSystem: system } = this;
     const boundary = this.facts.boundary_row;
+    const last = new Int32Array(read.ids.length).fill(-1), before = new Float32Array(read.ids.length * h);
     read.starts.forEach((start, s) => {
       const end = read.starts[s + 1] ?? read.ids.length;
       const ids = boundary >= 0 ? [boundary, ...read.ids.slice(start, end)] : read.ids.slice(start, end);
-      const offset = boundary >= 0 ? 1 : 0;
       const pred = read.pred?.slice(start * h, end * h) ?? new Float32Array(ids.length * h);
       const unknown = read.pred ? ids.findIndex((id) => id >= this.n) : 0;
       if (unknown >= 0) {
@@ -199,12 +194,11 @@ export class Inference {
         for (let t = unknown; t < ids.length; t++) system.gains.row(ids[t], filt, t * h);
         system.filter(pred, filt, ids.length, unknown, unknown > 0);
       }
-      for (let t = offset; t < ids.length; t++) {
-        const last = t > 0 ? ids[t - 1] : -1;
-        const before = t > 0 ? row(pred, t - 1, h) : new Float32Array(h);
-        visit({ last, before }, start + t - offset);
-      }
+      const first = boundary >= 0 ? start : start + 1; // the row that the first of these precedes
+      last.set(ids.slice(0, -1), first);
+      before.set(pred.subarray(0, (ids.length - 1) * h), first * h);
     });
+    return { last, before };
   }
 
   /** Return the distributions of the word at a token's place and of the one after it. */
@@ -212,11 +206,8 @@ export class Inference {
     const position = read.positions[token];
     const s = read.starts.findLastIndex((start) => start <= position);
     const ids = [...read.ids.slice(read.starts[s], position + 1), 0]; // what follows is not looked at
-    const found = [];
-    this.eachContext({ ids, starts: [0] }, (context, t) => {
-      if (t >= ids.length - 2) found.push(this.predictor.all(context));
-    });
-    return found;
+    const contexts = this.contexts({ ids, starts: [0] });
+    return [ids.length - 2, ids.length - 1].map((t) => this.predictor.all(contexts, t));
   }
 }
 

@@ -2,13 +2,13 @@
 // a readout (two softmaxes, over classes and within one) or, without one, the clipped linear link.
 
 import { Table } from "./arrays.js";
-import { dot, product } from "./linear.js";
+import { dot, products, row } from "./linear.js";
 
-const KEPT = 4000; // words of which it is kept what they say as the last of a context: 6 MB
+const KEPT = 8000; // words of which it is kept what they say as the last of a context: 13 MB for the English model
 
 export class Predictor {
   constructor(facts, arrays, system) {
-    this.said = {};
+    this.said = new Map();
     this.system = system;
     this.h = system.h;
     this.floor = facts.floor;
@@ -26,54 +26,76 @@ export class Predictor {
     }
   }
 
-  /** The weights of unigram and state, by how often the last word of the context occurs. */
-  mixed({ last }) {
+  /** The weights of unigram and state, by how often the last word of a context occurs. */
+  mixed(last) {
     const seen = last < 0 ? 0 : this.counts[last];
     let bucket = 0;
     while (bucket < this.edges.length && this.edges[bucket] <= seen) bucket++;
     return [this.weights[2 * bucket], this.weights[2 * bucket + 1]];
   }
 
-  /** P(word | context). */
-  of(context, word) {
-    const [a, b] = this.mixed(context);
-    return a * this.unigram[word] + b * (this.output ? this.clipped(context)[word] : this.readout(context, word));
+  /** P(word | context) of a word for every context: {last, (n); before, (n, h)}. */
+  of(contexts, words) {
+    const features = this.output ? null : this.features(contexts);
+    return Float64Array.from(contexts.last, (last, t) => {
+      const [a, b] = this.mixed(last);
+      const word = words[t];
+      return a * this.unigram[word] + b * (this.output ? this.clipped(contexts, t)[word] : this.readout(features, t, word));
+    });
   }
 
-  /** The distribution of all words. */
-  all(context) {
-    const [a, b] = this.mixed(context);
-    const state = this.output ? this.clipped(context) : this.readoutAll(context);
+  /** The distribution of all words in context t. */
+  all({ last, before }, t) {
+    const { h } = this;
+    const context = { last: last.subarray(t, t + 1), before: before.subarray(t * h, (t + 1) * h) };
+    const [a, b] = this.mixed(last[t]);
+    const state = this.output ? this.clipped(context, 0) : this.readoutAll(this.features(context));
     let total = 0;
     for (let i = 0; i < state.length; i++) total += state[i] = a * this.unigram[i] + b * state[i];
     return state.map((p) => p / total);
   }
 
-  /** x: the state predicted for the word before, and that word's gain, each at the fourth root of its length. */
+  /** What a readout makes of contexts. x: the state predicted for the word before, and that word's gain, each at the
+      fourth root of its length. Gives the logits of classes, (n, classes), and what the rows of words are multiplied
+      with: x itself, or carry x, (n, width). */
   features({ last, before }) {
-    const { h } = this;
-    const x = new Float32Array(2 * h);
-    drawnIn(before, x, 0);
-    const kept = this.carry && this.said.classWeights?.has(last) && this.said.carry?.has(last); // see product
-    if (last >= 0 && !kept) drawnIn(this.system.gains.row(last), x, h);
-    return x;
+    const { h } = this, n = last.length;
+    const x = new Float32Array(n * h);
+    for (let t = 0; t < n; t++) drawnIn(row(before, t, h), x, t * h);
+    this.hear(last);
+    const classes = this.added(products(x, n, this.classWeights[0], h), last, "classes");
+    if (this.carry) return { classes, asked: this.added(products(x, n, this.carry[0], h), last, "words"), width: this.carry[0].length / h };
+    const asked = new Float32Array(2 * n * h);
+    last.forEach((word, t) => {
+      asked.set(row(x, t, h), 2 * t * h);
+      if (word >= 0) asked.set(this.said.get(word).words, (2 * t + 1) * h);
+    });
+    return { classes, asked, width: 2 * h };
   }
 
-  /** M x, for M in halves. What the half of the word before says is kept: a text has the same words again and again. */
-  product(name, x, last) {
-    const [ofState, ofWord] = this[name], { h } = this, rows = ofState.length / h;
-    const out = new Float32Array(rows);
-    product(ofState, rows, h, x, 0, out, 0);
-    if (last < 0) return out;
-    const said = this.said[name] ??= new Map();
-    let own = said.get(last);
-    if (!own) {
-      if (said.size >= KEPT) said.clear();
-      said.set(last, own = new Float32Array(rows));
-      product(ofWord, rows, h, x, h, own, 0);
-    }
-    for (let i = 0; i < rows; i++) out[i] += own[i];
-    return out;
+  /** Keep what each word says as the last of a context: a text has the same words again and again. */
+  hear(last) {
+    const { h, said } = this;
+    const distinct = [...new Set(last)].filter((word) => word >= 0);
+    if (said.size + distinct.length > KEPT) said.clear();
+    const fresh = distinct.filter((word) => !said.has(word)), n = fresh.length;
+    const gains = new Float32Array(n * h);
+    fresh.forEach((word, k) => drawnIn(this.system.gains.row(word), gains, k * h));
+    const classes = products(gains, n, this.classWeights[1], h);
+    const words = this.carry ? products(gains, n, this.carry[1], h) : gains;
+    const size = classes.length / n, width = words.length / n;
+    fresh.forEach((word, k) => said.set(word, { classes: row(classes, k, size), words: row(words, k, width) }));
+  }
+
+  /** Add what the last words say to the rows of a table, in place. */
+  added(table, last, name) {
+    const width = table.length / last.length;
+    last.forEach((word, t) => {
+      if (word < 0) return;
+      const own = this.said.get(word)[name];
+      for (let c = 0, at = t * width; c < width; c++, at++) table[at] += own[c];
+    });
+    return table;
   }
 
   /** Lay the words of a class side by side: the inner softmax then reads one stretch of memory. A readout has a row of
@@ -94,56 +116,44 @@ export class Predictor {
     this.parts = names.map((name) => sorted(new Table(arrays, name), order));
   }
 
-  classProbabilities(x, last) {
-    const logits = this.product("classWeights", x, last);
-    for (let c = 0; c < logits.length; c++) logits[c] += this.classBias[c];
-    return softmax(logits);
+  classLogits({ classes }, t) {
+    const logits = row(classes, t, this.classBias.length);
+    return logits.map((logit, c) => logit + this.classBias[c]);
   }
 
-  /** What the rows of words are multiplied with: x itself, or carry x, in a piece for each table of rows. */
-  asked(x, last) {
-    if (!this.carry) return [x];
-    const z = this.product("carry", x, last);
-    let from = 0;
-    return this.parts.map(({ width }) => z.subarray(from, from += width));
-  }
-
-  /** The softmax within a class. */
-  within(asked, c) {
+  /** The logits within a class. */
+  within({ asked, width: whole }, t, c) {
     const first = this.begin[c], n = this.begin[c + 1] - first;
     const logits = this.wordBias.slice(first, first + n), products = new Float32Array(n);
-    this.parts.forEach(({ rows, scale }, p) => {
-      smallProducts(rows, first, asked[p], products);
+    let from = t * whole;
+    this.parts.forEach(({ rows, scale, width }) => {
+      smallProducts(rows, first, asked.subarray(from, from += width), products);
       for (let k = 0; k < n; k++) logits[k] += scale[first + k] * products[k];
     });
-    return softmax(logits);
+    return logits;
   }
 
-  readout(context, word) {
-    const x = this.features(context);
+  readout(features, t, word) {
     const c = this.classes[word], first = this.begin[c];
-    const part = this.classProbabilities(x, context.last)[c];
-    return this.begin[c + 1] - first > 1 ? part * this.within(this.asked(x, context.last), c)[this.slot[word] - first] : part;
+    const part = chance(this.classLogits(features, t), c);
+    return this.begin[c + 1] - first > 1 ? part * chance(this.within(features, t, c), this.slot[word] - first) : part;
   }
 
-  readoutAll(context) {
-    const x = this.features(context);
-    const parts = this.classProbabilities(x, context.last), asked = this.asked(x, context.last);
+  readoutAll(features) {
     const out = new Float64Array(this.classes.length);
-    parts.forEach((part, c) => {
-      const inner = this.begin[c + 1] - this.begin[c] > 1 ? this.within(asked, c) : [1];
-      inner.forEach((p, k) => { out[this.order[this.begin[c] + k]] = part * p; });
+    softmax(this.classLogits(features, 0)).forEach((part, c) => {
+      softmax(this.within(features, 0, c)).forEach((p, k) => { out[this.order[this.begin[c] + k]] = part * p; });
     });
     return out;
   }
 
   /** max(f + (output p_t), floor f), made a distribution; p_t = A (phi * p_{t-1} + k). */
-  clipped({ last, before }) {
+  clipped({ last, before }, t) {
     const { h, system, output, unigram, floor } = this;
     const filt = new Float32Array(h), pred = new Float32Array(h);
-    if (last >= 0) system.gains.row(last, filt);
-    for (let c = 0; c < h; c++) filt[c] += system.shrink[c] * before[c];
-    product(system.A, h, h, filt, 0, pred, 0);
+    if (last[t] >= 0) system.gains.row(last[t], filt);
+    for (let c = 0; c < h; c++) filt[c] += system.shrink[c] * before[t * h + c];
+    system.A.times(filt, 0, pred, 0);
     const out = new Float64Array(unigram.length), spoken = new Float32Array(unigram.length);
     smallProducts(output.data, 0, pred, spoken);
     let total = 0;
@@ -185,6 +195,14 @@ function drawnIn(vector, out, offset) {
   const square = Math.max(dot(vector, 0, vector, vector.length), 1e-24);
   const scale = square ** -0.375;
   for (let c = 0; c < vector.length; c++) out[offset + c] = scale * vector[c];
+}
+
+/** One of the probabilities of a softmax. */
+function chance(logits, which) {
+  let top = -Infinity, total = 0;
+  for (let i = 0; i < logits.length; i++) if (logits[i] > top) top = logits[i];
+  for (let i = 0; i < logits.length; i++) total += Math.exp(logits[i] - top);
+  return Math.exp(logits[which] - top) / total;
 }
 
 function softmax(logits) {

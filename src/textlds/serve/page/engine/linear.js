@@ -11,32 +11,91 @@ export function dot(a, offset, b, width) {
   return x + y;
 }
 
-/** Write M x to y, for M of float32 given by rows; x and y begin at offsets of larger float32 arrays. Two rows and two
-    columns at a time: a third faster than one row after the other. */
-export function product(M, rows, width, x, xAt, y, yAt) {
-  const evenRows = rows & ~1, evenColumns = width & ~1;
-  for (let i = 0; i < evenRows; i += 2) {
-    let a = 0, b = 0, c = 0, d = 0, j = 0;
-    let p = i * width, q = p + width;
-    for (; j < evenColumns; j += 2, p += 2, q += 2) {
-      const v = x[xAt + j], w = x[xAt + j + 1];
-      a += M[p] * v;
-      b += M[p + 1] * w;
-      c += M[q] * v;
-      d += M[q + 1] * w;
+/** A matrix of float32, given by rows, for products with one vector after the other. Eight rows at a time lie side by
+    side, column by column: a product reads them in one go, nearly twice as fast as row after row. */
+export class Matrix {
+  constructor(M, rows, width) {
+    this.rows = rows;
+    this.width = width;
+    this.data = M.slice(); // rows beyond the last eight stay as they are
+    for (let i = 0; i + 8 <= rows; i += 8) {
+      for (let j = 0; j < width; j++) for (let k = 0; k < 8; k++) this.data[i * width + 8 * j + k] = M[(i + k) * width + j];
     }
-    if (j < width) {
-      a += M[p] * x[xAt + j];
-      c += M[q] * x[xAt + j];
+  }
+
+  /** Write M x to y; x and y begin at offsets of larger float32 arrays. */
+  times(x, xAt, y, yAt) {
+    const { data: M, rows, width } = this;
+    const end = xAt + width;
+    let i = 0, at = 0;
+    for (; i + 8 <= rows; i += 8) {
+      let a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;
+      for (let j = xAt; j < end; j++, at += 8) {
+        const v = x[j];
+        a += M[at] * v;
+        b += M[at + 1] * v;
+        c += M[at + 2] * v;
+        d += M[at + 3] * v;
+        e += M[at + 4] * v;
+        f += M[at + 5] * v;
+        g += M[at + 6] * v;
+        h += M[at + 7] * v;
+      }
+      const to = yAt + i;
+      y[to] = a;
+      y[to + 1] = b;
+      y[to + 2] = c;
+      y[to + 3] = d;
+      y[to + 4] = e;
+      y[to + 5] = f;
+      y[to + 6] = g;
+      y[to + 7] = h;
     }
-    y[yAt + i] = a + b;
-    y[yAt + i + 1] = c + d;
+    for (; i < rows; i++) {
+      let a = 0;
+      for (let j = xAt; j < end; j++, at++) a += M[at] * x[j];
+      y[yAt + i] = a;
+    }
   }
-  if (evenRows < rows) {
-    let a = 0;
-    for (let j = 0, p = evenRows * width; j < width; j++, p++) a += M[p] * x[xAt + j];
-    y[yAt + evenRows] = a;
+}
+
+/** Return X M' for n rows of X and M of float32, both given by rows of so many numbers. Four rows of X and two of M at a
+    time: M is read once for four vectors, which takes half as long as one vector after the other. */
+export function products(X, n, M, width) {
+  const rows = M.length / width, out = new Float32Array(n * rows);
+  const whole = n & ~3, even = rows & ~1;
+  for (let t = 0; t < whole; t += 4) {
+    const x0 = t * width, x1 = x0 + width, x2 = x1 + width, x3 = x2 + width;
+    for (let i = 0; i < even; i += 2) {
+      const p = i * width, q = p + width;
+      let a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;
+      for (let j = 0; j < width; j++) {
+        const m = M[p + j], o = M[q + j], u = X[x0 + j], v = X[x1 + j], w = X[x2 + j], z = X[x3 + j];
+        a += m * u;
+        b += m * v;
+        c += m * w;
+        d += m * z;
+        e += o * u;
+        f += o * v;
+        g += o * w;
+        h += o * z;
+      }
+      let to = t * rows + i;
+      out[to] = a;
+      out[to + 1] = e;
+      out[to += rows] = b;
+      out[to + 1] = f;
+      out[to += rows] = c;
+      out[to + 1] = g;
+      out[to += rows] = d;
+      out[to + 1] = h;
+    }
   }
+  for (let t = 0; t < n; t++) { // what is left: the last row of M, the last rows of X
+    const x = X.subarray(t * width, (t + 1) * width);
+    for (let i = t < whole ? even : 0; i < rows; i++) out[t * rows + i] = dot(M, i * width, x, width);
+  }
+  return out;
 }
 
 export function norm(a) {

@@ -8,12 +8,17 @@ const REACH = 100; // tokens on either side whose contribution is looked at
 
 /** Fetch a packed model: its facts, and the arrays beside them. */
 export async function loadModel(url, onProgress = () => {}) {
+  const arrays = fetched(new URL("model.safetensors.gz", new URL(url, document.baseURI)));
+  arrays.catch(() => {}); // told below, after what is wrong with the facts
   const facts = await (await fetched(url)).json();
-  if (facts.format !== "textlds-packed" || facts.format_version !== 1) {
-    throw new Error(`${url} is not a packed model that this page can read`);
+  if (facts.format !== "textlds-packed" || facts.format_version !== 2) {
+    throw new Error(`${url} is not a packed model that this page can read. Write the page again with textlds explore.`);
   }
-  const response = await fetched(new URL("model.safetensors", new URL(url, document.baseURI)));
-  return new Model(facts, readArrays(await received(response, onProgress)));
+  const response = await arrays;
+  const content = await received(response, onProgress).catch((error) => {
+    throw new Error(`${response.url} did not arrive whole (${error.message}). Load the page again.`);
+  });
+  return new Model(facts, readArrays(content));
 }
 
 async function fetched(url) {
@@ -22,18 +27,26 @@ async function fetched(url) {
   return response;
 }
 
+/** Unpack an answer while it arrives. Some servers send .gz files as encoded, and the browser has unpacked them already:
+    the first byte of a gzip file is 31, and never that of a safetensors file, whose header ends on a cache line. */
 async function received(response, onProgress) {
   const total = Number(response.headers.get("content-length")) || 0;
-  if (!total || response.headers.get("content-encoding")) return response.arrayBuffer();
-  const out = new Uint8Array(total);
-  let size = 0;
+  let whole, writer, size = 0;
   for (const reader = response.body.getReader(); ;) {
     const { done, value } = await reader.read();
-    if (done) return out.buffer;
-    out.set(value, size);
+    if (done) break;
+    if (!writer) {
+      const through = value[0] === 31 ? new DecompressionStream("gzip") : new TransformStream();
+      writer = through.writable.getWriter();
+      whole = new Response(through.readable).arrayBuffer();
+      whole.catch(() => {}); // told below
+    }
+    await writer.write(value);
     size += value.length;
-    onProgress(size / total);
+    if (total) onProgress(Math.min(1, size / total));
   }
+  await writer?.close();
+  return whole ?? new ArrayBuffer(0);
 }
 
 export class Model extends Inference {

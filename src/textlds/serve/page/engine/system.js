@@ -2,24 +2,23 @@
 //     p_t = A x_{t-1}    x_t = phi * p_t + k(w_t)    s_t = x_t + A' (phi * (s_{t+1} - p_{t+1}))
 
 import { Table } from "./arrays.js";
-import { norm, product, row } from "./linear.js";
+import { Matrix, norm, row } from "./linear.js";
 
 /** A filter and smoother. */
 export class System {
   constructor(arrays, name) {
-    this.A = arrays[`${name}.A`].data;
     this.shrink = arrays[`${name}.shrink`].data;
     this.gains = arrays[`${name}.gains`] ? new Table(arrays, `${name}.gains`) : null;
-    this.h = this.shrink.length;
-    this.AT = new Float32Array(this.A.length);
-    for (let i = 0; i < this.h; i++) for (let j = 0; j < this.h; j++) this.AT[j * this.h + i] = this.A[i * this.h + j];
+    const h = this.h = this.shrink.length, A = arrays[`${name}.A`].data;
+    this.A = new Matrix(A, h, h);
+    this.AT = new Matrix(A.map((_, at) => A[(at % h) * h + Math.floor(at / h)]), h, h);
   }
 
   /** Filter one sequence of n gains, (n, h); filt holds the gains before. `continued`: pred at `from` is there already. */
   filter(pred, filt, n, from = 0, continued = false) {
     const { h, shrink } = this;
     for (let t = from; t < n; t++) {
-      if (t > from) product(this.A, h, h, filt, (t - 1) * h, pred, t * h);
+      if (t > from) this.A.times(filt, (t - 1) * h, pred, t * h);
       else if (!continued) pred.fill(0, t * h, (t + 1) * h);
       for (let i = t * h, c = 0; c < h; i++, c++) filt[i] += shrink[c] * pred[i];
     }
@@ -32,7 +31,7 @@ export class System {
     const correction = new Float32Array(h), moved = new Float32Array(h);
     for (let t = n - 2; t >= to; t--) {
       for (let c = 0, i = (t + 1) * h; c < h; c++, i++) correction[c] = shrink[c] * (out[i] - pred[i]);
-      product(this.AT, h, h, correction, 0, moved, 0);
+      this.AT.times(correction, 0, moved, 0);
       for (let c = 0, i = t * h; c < h; c++, i++) out[i] += moved[c];
     }
     return out;

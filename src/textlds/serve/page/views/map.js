@@ -3,7 +3,8 @@
 import { cosine, count, h, later, latest, ranked, show } from "../dom.js";
 
 const ZOOM = { least: 0.8, most: 60 };
-const LABELS = 60; // at most, at a time
+const LABELS = 60, TRIED = 400; // shown at most at a time; words in sight that are tried
+const SMALL = "12px system-ui, sans-serif";
 const COMMON = 500; // the most frequent words tell little of a group
 
 export default {
@@ -16,18 +17,22 @@ export default {
     const colours = h("select", { "aria-label": "Colours" }, h("option", { value: "group" }, "Colour by group"), h("option", { value: "rank" }, "Colour by frequency"));
     const tip = h("div", { class: "tip", hidden: true });
     const legend = h("p", { class: "legend soft" });
+    const wait = h("div", { class: "drawing", role: "status", hidden: true }, "Laying out the words. The first time, this takes some seconds; the map is then kept.", h("progress", { "aria-label": "Laying out the words" }));
     const side = h("aside", { class: "panel", "aria-live": "polite", "aria-label": "The chosen word" }, h("p", { class: "soft" }, "Press a point, or find a word."));
     const zoom = (factor) => h("button", { type: "button", class: "quiet", "aria-label": factor > 1 ? "Zoom in" : "Zoom out", onclick: () => zoomBy(factor) }, factor > 1 ? "+" : "−");
     show(host,
       h("div", { class: "tools" }, box, options, colours, zoom(1.6), zoom(1 / 1.6), h("button", { type: "button", class: "quiet", onclick: () => { Object.assign(camera, { x: 0, y: 0, zoom: 1 }); draw(); } }, "Reset")),
-      h("div", { class: "columns wide" }, h("div", { class: "mapping" }, canvas, tip, legend), side));
+      h("div", { class: "columns wide" }, h("div", { class: "mapping" }, canvas, tip, wait, legend), side));
     const camera = { x: 0, y: 0, zoom: 1 };
     const asked = latest();
-    let data, grid, chosen = -1, near = [], loading;
+    let data, grid, chosen = -1, near = [], loading, image;
 
     async function load() {
-      loading ??= backend.map().then((map) => {
-        data = { ...map, rows: new Map(map.words.map((word, i) => [word, i])) };
+      loading ??= backend.map().catch((error) => {
+        loading = undefined; // asked again when the view is opened again
+        throw error;
+      }).then((map) => {
+        data = { ...map, rows: new Map(map.words.map((word, i) => [word, i])), widths: new Float32Array(map.words.length) };
         grid = makeGrid(data.at);
         explain();
         say(`${count(data.words.length)} words on the map`);
@@ -71,43 +76,49 @@ export default {
 
     function paint() {
       const r = size(), ratio = devicePixelRatio || 1;
-      canvas.width = Math.round(r.width * ratio);
-      canvas.height = Math.round(r.height * ratio);
+      const wide = Math.max(1, Math.round(r.width * ratio)), high = Math.max(1, Math.round(r.height * ratio));
+      if (canvas.width !== wide || canvas.height !== high) Object.assign(canvas, { width: wide, height: high });
       const pen = canvas.getContext("2d");
-      pen.scale(ratio, ratio);
       const colour = palette();
-      const n = data.words.length;
-      const byRank = colours.value === "rank";
-      const kinds = byRank ? colour.ranks : colour.groups;
-      const dotSize = Math.max(1.7, Math.min(4.5, 1.5 * Math.sqrt(camera.zoom)));
-      const piles = kinds.map(() => []);
-      const sx = across(r), sy = up(r), cx = r.width / 2 - sx * camera.x, cy = r.height / 2 + sy * camera.y;
-      for (let i = 0; i < n; i++) {
-        const x = cx + sx * data.at[2 * i], y = cy - sy * data.at[2 * i + 1];
-        if (x < -5 || y < -5 || x > r.width + 5 || y > r.height + 5) continue;
-        piles[byRank ? Math.min(4, Math.floor(Math.log10(1 + i))) : data.group[i] % 12].push(x, y);
-      }
-      pen.globalAlpha = chosen >= 0 ? 0.55 : 0.85;
-      piles.forEach((pile, k) => {
-        pen.fillStyle = kinds[k];
-        for (let j = 0; j < pile.length; j += 2) pen.fillRect(pile[j] - dotSize / 2, pile[j + 1] - dotSize / 2, dotSize, dotSize);
-      });
-      pen.globalAlpha = 1;
+      dots(pen, r, ratio, colours.value === "rank" ? colour.ranks : colour.groups);
+      pen.setTransform(ratio, 0, 0, ratio, 0, 0);
       label(pen, r, colour);
+    }
+
+    /** Points as pixels: many times faster than a rectangle for each. Frequent words lie on top. */
+    function dots(pen, r, ratio, kinds) {
+      const { width, height } = pen.canvas;
+      if (image?.width !== width || image?.height !== height) image = pen.createImageData(width, height);
+      const pixels = new Uint32Array(image.data.buffer);
+      pixels.fill(0);
+      const alpha = Math.round(255 * (chosen >= 0 ? 0.55 : 0.85));
+      const inks = Uint32Array.from(kinds, (kind) => pixel(pen, kind, alpha));
+      const byRank = colours.value === "rank";
+      const side = Math.max(1, Math.round(ratio * Math.max(1.7, Math.min(4.5, 1.5 * Math.sqrt(camera.zoom)))));
+      const sx = ratio * across(r), sy = ratio * up(r);
+      const cx = (ratio * r.width - side) / 2 - sx * camera.x, cy = (ratio * r.height - side) / 2 + sy * camera.y;
+      const { at, group } = data;
+      for (let i = data.words.length - 1; i >= 0; i--) {
+        const x = Math.round(cx + sx * at[2 * i]), y = Math.round(cy - sy * at[2 * i + 1]);
+        if (x < 0 || y < 0 || x + side > width || y + side > height) continue;
+        const ink = inks[byRank ? Math.min(4, Math.floor(Math.log10(1 + i))) : group[i] % 12];
+        for (let v = y; v < y + side; v++) for (let u = v * width + x, end = u + side; u < end; u++) pixels[u] = ink;
+      }
+      pen.putImageData(image, 0, 0);
     }
 
     /** Names of words that do not overlap: the chosen one and its neighbours, then the most frequent in sight. */
     function label(pen, r, colour) {
       const taken = [];
       pen.textAlign = "center";
-      pen.lineWidth = 3;
+      pen.lineWidth = 4;
       pen.lineJoin = "round";
       pen.strokeStyle = colour.paper;
       const write = (i, fill, font, force) => {
         const [x, y] = screen(i, r);
         if (x < 0 || y < 12 || x > r.width || y > r.height) return false;
-        pen.font = font;
-        const half = pen.measureText(data.words[i]).width / 2 + 3;
+        if (pen.font !== font) pen.font = font;
+        const half = (font === SMALL ? data.widths[i] ||= pen.measureText(data.words[i]).width : pen.measureText(data.words[i]).width) / 2 + 3;
         const place = [x - half, y - 18, x + half, y - 1];
         if (!force && taken.some((b) => place[0] < b[2] && place[2] > b[0] && place[1] < b[3] && place[3] > b[1])) return false;
         taken.push(place);
@@ -136,16 +147,19 @@ export default {
           pen.stroke();
         });
         pen.globalAlpha = 1;
-        pen.lineWidth = 3;
+        pen.lineWidth = 4;
         pen.strokeStyle = colour.paper;
         near.forEach((i) => dot(i, colour.accent, 3.5));
         dot(chosen, colour.warm, 5.5);
         write(chosen, colour.ink, "700 16px system-ui, sans-serif", true);
         near.forEach((i) => write(i, colour.ink, "13px system-ui, sans-serif"));
       }
-      let shown = 0;
-      for (let i = 0; i < data.words.length && shown < LABELS; i++) {
-        if (isTelling(data.words[i]) && i !== chosen && write(i, chosen >= 0 ? colour.soft : colour.ink, "12px system-ui, sans-serif")) shown++;
+      let shown = 0, tried = 0;
+      for (let i = 0; i < data.words.length && shown < LABELS && tried < TRIED; i++) {
+        const [x, y] = screen(i, r);
+        if (x < 0 || y < 12 || x > r.width || y > r.height || i === chosen || !isTelling(data.words[i])) continue;
+        tried++;
+        if (write(i, chosen >= 0 ? colour.soft : colour.ink, SMALL)) shown++;
       }
     }
 
@@ -261,9 +275,11 @@ export default {
       async update({ word }) {
         if (!data) {
           host.setAttribute("aria-busy", "true");
-          show(side, h("p", { class: "soft" }, "Drawing the map. The first time, this may take half a minute."));
-          await load().finally(() => host.removeAttribute("aria-busy"));
-          if (!word) show(side, h("p", { class: "soft" }, "Press a point, or find a word."));
+          wait.hidden = false;
+          await load().finally(() => {
+            host.removeAttribute("aria-busy");
+            wait.hidden = true;
+          });
         }
         draw();
         if (word) {
@@ -274,6 +290,13 @@ export default {
     };
   },
 };
+
+/** A colour of the style sheet as a pixel. */
+function pixel(pen, colour, alpha) {
+  pen.fillStyle = colour; // read back as #rrggbb
+  const rgb = parseInt(pen.fillStyle.slice(1), 16);
+  return ((alpha << 24) | ((rgb & 255) << 16) | (rgb & 0xff00) | (rgb >> 16)) >>> 0;
+}
 
 /** Whether a word says something as a label: neither a number nor a mark. */
 function isTelling(word) {
