@@ -35,7 +35,7 @@ def main() -> None:
         for view, state in VIEWS.items():
             page.open(f"{sys.argv[1]}#{view}{'?' + urlencode(state) if state else ''}")
             shot = Image.open(io.BytesIO(page.driver.get_screenshot_as_png())).convert("RGB")
-            shot.quantize(96, dither=Image.Dither.NONE).save(IMAGES / f"page-{view}.png", optimize=True)
+            shot.quantize(256, dither=Image.Dither.NONE).save(IMAGES / f"page-{view}.png", optimize=True)
 
 
 if __name__ == "__main__":

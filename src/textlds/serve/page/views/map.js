@@ -94,7 +94,8 @@ export default {
       const alpha = Math.round(255 * (chosen >= 0 ? 0.55 : 0.85));
       const inks = Uint32Array.from(kinds, (kind) => pixel(pen, kind, alpha));
       const byRank = colours.value === "rank";
-      const side = Math.max(1, Math.round(ratio * Math.max(1.7, Math.min(4.5, 1.5 * Math.sqrt(camera.zoom)))));
+      const small = Math.max(0.6, Math.min(1, r.width / 700)); // points of a small map are smaller
+      const side = Math.max(1, Math.round(ratio * small * Math.max(1.7, Math.min(4.5, 1.5 * Math.sqrt(camera.zoom)))));
       const sx = ratio * across(r), sy = ratio * up(r);
       const cx = (ratio * r.width - side) / 2 - sx * camera.x, cy = (ratio * r.height - side) / 2 + sy * camera.y;
       const { at, group } = data;

@@ -33,7 +33,7 @@ export default {
       const letters = [...sentence];
       return h("li", {},
         h("p", { dir: "auto" }, letters.slice(0, start).join(""), h("mark", {}, own), letters.slice(start + [...own].length).join("")),
-        h("small", { class: "soft" }, `${cosine(score)} · ${file}:${line}`));
+        h("small", { class: "soft", title: `${file}:${line}` }, `${cosine(score)} · ${file.split(/[\\/]/).at(-1)}:${line}`));
     }
 
     return {
@@ -42,8 +42,17 @@ export default {
         if (document.activeElement !== word) word.value = now.word;
         if (document.activeElement !== context) context.value = now.context;
         any.checked = now.match === "any";
-        if (!now.word) return;
-        await guard(lists(backend.find(now.word, now.context, now.match), ({ occurrences }) => show(found,
+        if (!now.word) {
+          show(found, h("p", { class: "soft" }, "Type a word to find."));
+          show(senses);
+          return;
+        }
+        for (const list of [found, senses]) if (!list.firstChild) show(list, h("p", { class: "soft" }, "Searching …"));
+        const asked = backend.find(now.word, now.context, now.match).catch((error) => {
+          show(found);
+          throw error;
+        });
+        await guard(lists(asked, ({ occurrences }) => show(found,
           occurrences.length ? distinct(occurrences).map(occurrence) : h("p", { class: "soft" }, "Nothing found."))));
         await clusters(backend.senses(now.word).catch((error) => error), (answer) => show(senses,
           answer instanceof Error ? h("p", { class: "soft" }, answer.message)

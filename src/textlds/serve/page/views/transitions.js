@@ -49,7 +49,11 @@ export default {
     return {
       async update({ text, pair }) {
         open = pair;
-        await asked(Promise.all([backend.transitions(text), backend.read(text)]), ([pairs, read]) => draw(pairs, read, text));
+        if (!list.firstChild) show(list, h("li", { class: "soft" }, "Looking for text that goes through them …"));
+        await asked(Promise.all([backend.transitions(text), backend.read(text)]), ([pairs, read]) => draw(pairs, read, text)).catch((error) => {
+          if (!list.querySelector(".pairing")) show(list);
+          throw error;
+        });
       },
     };
   },
