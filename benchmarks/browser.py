@@ -196,6 +196,7 @@ def opened(profile: Path) -> Iterator[Any]:
         options.add_argument(flag)
     made = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
     made.set_script_timeout(600)
+    made.command_executor.client_config.timeout = 660  # of an answer of the driver, which waits for the script
     try:
         yield made
     finally:
