@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 import textlds
 from benchmarks.language_report import page
 from benchmarks.ngrams import KneserNey
-from benchmarks.rnn_report import read_work
+from benchmarks.rnn_report import final_runs, pace, read_work
 from benchmarks.texts import PENN_TREEBANK, PENN_TREEBANK_WORDS
 from textlds.corpus.encoding import Encoder
 from textlds.language.mixture import Mixture, fit_mixture
@@ -239,24 +239,19 @@ def add_networks(table: Table, work: Path, ids: dict[str, NDArray[np.int32]], bo
 
     from textlds.integrations.torch import RecurrentLM
 
-    done = read_work(work)
+    runs = final_runs(read_work(work))
     found: dict[str, Any] = {}
-    for start in ("random", "em"):
-        how = done.get(f"chosen {start}")
-        if how is None:
-            continue
-        name = f"run {start} seed=0 rate={how['rate']:g} decay={how['decay']:g}"
-        path = work / f"{name.replace(' ', '-')}.pt"
-        if not done.get(name, {}).get("finished"):
-            continue
-        weights = torch.load(path, weights_only=True)
+    for start in [start for start in ("random", "em") if start in runs]:
+        run = runs[start][0]
+        rate, decay = pace(run)
+        weights = torch.load(work / f"run-{start}-seed=0-rate={rate:g}-decay={decay:g}.pt", weights_only=True)
         lm = RecurrentLM(*weights["readout.weight"].shape)
         lm.load_state_dict(weights)
         table.columns[f"network, {start}"] = {
             part: network_probabilities(lm, ids[part], boundary) for part in ("dev", "test")
         }
-        found[start] = {"epochs": len(done[name]["curve"]) - 1, "dev": done[name]["dev"]}
-        found[start]["cpu_seconds"] = sum(record["cpu"] for record in done[name]["curve"])
+        found[start] = {"epochs": len(run["curve"]) - 1, "dev": run["dev"]}
+        found[start]["cpu_seconds"] = sum(record["cpu"] for record in run["curve"])
     return found
 
 

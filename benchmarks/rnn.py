@@ -211,7 +211,6 @@ def finish(study: Study, start: str, seed: int) -> None:
         settings, rate = tuned(study, start)
         rate = best_rate(lambda one: run(study, start, settings, 0, one, DECAYS[0]), rate)
         decay = min(DECAYS, key=lambda one: run(study, start, settings, 0, rate, one))
-    study.keep(f"chosen {start}", {"rate": rate, "decay": decay})
     run(study, start, settings, seed, rate, decay)
 
 

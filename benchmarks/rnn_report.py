@@ -60,15 +60,23 @@ def best(run: dict[str, Any]) -> float:
 
 
 def final_runs(done: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return the finished runs of each start with the rate and decay chosen for it, one per seed."""
+    """Return the finished runs of each start with its best rate and decay, one per seed.
+
+    They are the best on the development set of what was tried with the first seed, so far.
+    """
     found: dict[str, list[dict[str, Any]]] = {}
     for start in NAMES:
-        chosen = done.get(f"chosen {start}")
-        ending = f"rate={chosen['rate']:g} decay={chosen['decay']:g}" if chosen else "none is chosen yet"
-        names = [name for name in done if name.startswith(f"run {start} ") and name.endswith(ending)]
-        runs = [done[name] for name in names if is_end(name, done[name])]
-        found[start] = sorted(runs, key=lambda run: int(run["seed"]))
-    return {start: runs for start, runs in found.items() if runs}
+        ended = [run for name, run in done.items() if name.startswith(f"run {start} ") and is_end(name, run)]
+        first = min((run for run in ended if run["seed"] == 0), key=lambda run: float(run["dev"]), default=None)
+        if first is not None:
+            alike = [run for run in ended if pace(run) == pace(first)]
+            found[start] = sorted(alike, key=lambda run: int(run["seed"]))
+    return found
+
+
+def pace(run: dict[str, Any]) -> tuple[float, float]:
+    """Return the first rate of a run and its decay."""
+    return float(run["curve"][0]["rate"]), float(run["decay"])
 
 
 def summary(runs: dict[str, list[dict[str, Any]]], counting: dict[str, float]) -> dict[str, dict[str, Any]]:
