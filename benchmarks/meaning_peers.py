@@ -109,7 +109,8 @@ def _fasttext(file: Path, settings: dict[str, Any], size: int, epochs: int, thre
         str(file), model="skipgram" if settings["sg"] else "cbow", mode="fasttext", dim=size, ws=settings["window"],
         epoch=epochs, minCount=1, thread=threads, verbose=0,
     )  # fmt: skip
-    return vectors.get_word_vector
+    lookup: Lookup = vectors.get_word_vector
+    return lookup
 
 
 def _encoded(text: Path, vocabulary: Vocabulary, work: Path) -> Path:
