@@ -218,6 +218,28 @@ def test_an_existing_output_is_refused_before_any_work(example):
     assert value_of(example) == 1.0
 
 
+@pytest.mark.parametrize("force", [False, True])
+def test_another_process_may_be_quicker_by_a_moment(force, tmp_path, monkeypatch):
+    """It puts its output there after this one has looked and before it is renamed."""
+    replace, target = os.replace, tmp_path / "out"
+
+    def too_late(source, destination):
+        if Path(destination) == target and not target.exists():
+            monkeypatch.setattr(os, "replace", replace)
+            write_example(target, value=1.0)
+        replace(source, destination)
+
+    monkeypatch.setattr(os, "replace", too_late)
+    if force:
+        write_example(target, value=2.0, force=True)
+    else:
+        with pytest.raises(OutputExistsError, match="exists already"):
+            write_example(target, value=2.0)
+    monkeypatch.setattr(os, "replace", replace)
+    assert read_config(target)["note"] == (2.0 if force else 1.0)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
 def test_force_does_not_overwrite_a_folder_that_is_not_ours(tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.tex").write_text("years of work")

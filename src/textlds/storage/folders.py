@@ -60,11 +60,10 @@ def refuse_url(path: Path) -> None:
 
 def _is_ours(folder: Path) -> bool:
     """Tell whether textlds wrote a folder: other libraries have a config.json too."""
-    try:
+    with contextlib.suppress(OSError, FormatError):
         config = read_json(folder / CONFIG)
-    except (OSError, FormatError):
-        return False
-    return isinstance(config, dict) and str(config.get("format", "")).startswith("textlds-")
+        return isinstance(config, dict) and str(config.get("format", "")).startswith("textlds-")
+    return False
 
 
 @contextlib.contextmanager
@@ -88,7 +87,7 @@ def new_folder(
             flush_tree(temporary)
         if before is not None:
             before(temporary)
-        _take_place(temporary, check_output(target, force=force))
+        _take_place(temporary, target, force=force)
         flush(target.parent)
 
 
@@ -348,11 +347,16 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _take_place(temporary: Path, target: Path) -> None:
+def _take_place(temporary: Path, target: Path, *, force: bool) -> None:
     """Rename a finished folder to its final name; what was there is removed only after that."""
-    if not target.exists():
-        os.replace(temporary, target)
-        return
+    if not check_output(target, force=force).exists():
+        try:
+            os.replace(temporary, target)
+            return
+        except OSError:
+            if not target.exists():
+                raise
+            check_output(target, force=force)  # another process was quicker
     if _exchange(temporary, target):
         return  # what was there has the temporary name now, and goes the way of all temporary folders
     retired = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
@@ -371,8 +375,7 @@ def _exchange(one: Path, other: Path) -> bool:
     rename = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
     if rename is None:
         return False
-    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-    return bool(rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
+    return bool(rename(-100, os.fsencode(one), -100, os.fsencode(other), 2) == 0)  # AT_FDCWD, RENAME_EXCHANGE
 
 
 def flush_tree(path: Path) -> None:
