@@ -277,8 +277,8 @@ def _tag(inputs: Path, output: Path) -> None:
     options = {"settings": dataclasses.replace(_OF_TAGGER, lexical=False), "recipe": "context"}
     sentences = list(read_tagged(str(inputs / "tags.tsv")))
     train_files(
-        inputs.parent / "profiles", sentences, None, output, column=None, gazetteer=[], options=options, bundle=True,
-        threads=1, resume=True, force=False, quiet=True,
+        inputs.parent / "profiles", sentences, None, output, column=None, gazetteer=[], counts=None, options=options,
+        bundle=True, threads=1, resume=True, force=False, quiet=True,
     )  # fmt: skip
 
 
