@@ -26,12 +26,12 @@ demo: $(VENV)/.base
 	@$(BIN)/textlds demo
 
 # A process per core: a second thread of OpenMP in each would only wait for the first.
-# Kernels are compiled while the linters run: the tests would compile each of them once per process. Stealing keeps the
-# tests of a folder, which share what they make, in one process, and leaves none without work at the end.
+# Kernels are compiled while the linters run: the tests would compile each of them once per process. The tests of a
+# file share what they make, so that they stay in one process.
 test: export OMP_NUM_THREADS = 1
 test: $(VENV)/.dev
 	$(MAKE) --jobs=2 lint kernels
-	$(BIN)/pytest -n auto --dist worksteal -m "not serial"
+	$(BIN)/pytest -n auto --dist loadfile -m "not serial"
 	$(BIN)/pytest -m serial
 
 kernels: $(VENV)/.dev

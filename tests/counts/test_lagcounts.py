@@ -146,7 +146,7 @@ def set_first(value):
         (change_array("lag03-values.safetensors", "values", lambda a: a[1:]), "values of lag 3"),
         (change_array("lag03-values.safetensors", "values", lambda a: a.astype(np.float64)), "values of lag 3"),
         (lambda folder, content: content.update(max_lag=0), "max_lag"),
-        (lambda folder, content: content.update(max_lag=9), "pointers"),
+        (lambda folder, content: content.update(max_lag=9), "max_lag=9 .* 4 numbers of pairs"),
         (lambda folder, content: content.pop("settings"), "settings"),
         (lambda folder, content: content["settings"].update(digits="all"), "digits"),
         (lambda folder, content: (folder / "vocabulary.json").write_text("[1, 2]"), "list of words"),

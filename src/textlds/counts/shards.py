@@ -195,7 +195,7 @@ def shards_of(place: Place, config: Mapping[str, Any], n_rows: int) -> Shards:
     """Return the shards that a ``config.json`` lists; without files where the folder has one file a lag."""
     max_lag, pairs = int(config["max_lag"]), tuple(int(n) for n in config["pairs"])
     if len(pairs) != max_lag:
-        raise FormatError(f"{place.path}: config.json has {len(pairs)} numbers of pairs for {max_lag} lags. {REMEDY}")
+        raise FormatError(f"{place.path}: max_lag={max_lag} in config.json and {len(pairs)} numbers of pairs. {REMEDY}")
     if BOUNDS not in config:
         return Shards(place, (0, n_rows), max_lag, pairs, ())
     bounds, names = [int(n) for n in config[BOUNDS]], config["shards"]
