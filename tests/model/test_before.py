@@ -25,8 +25,9 @@ def test_vectors_of_an_earlier_model(name: str, recipe: str | textlds.Recipe) ->
     model = textlds.load(BEFORE / "model")
     texts = (BEFORE / "texts.txt").read_text(encoding="utf-8").splitlines()
     found = np.concatenate([text.vectors for text in model.embed(texts, recipe=recipe)])
-    # a part of the exact smoother is a difference of precisions, which magnifies how a processor's BLAS rounds
-    tolerance = 2e-5 if name == "exact" else 1e-6
+    # The kernels that OpenBLAS chooses for a processor move exact vectors by up to 4e-5, most of all right_context, and
+    # the others by 3e-7 (measured with OPENBLAS_CORETYPE).
+    tolerance = 1e-4 if name == "exact" else 1e-6
     with np.load(BEFORE / "vectors.npz") as arrays:
         np.testing.assert_allclose(found, arrays[name], atol=tolerance)
 
