@@ -172,7 +172,7 @@ def test_a_link_gives_the_same_page(page: Page, address: str) -> None:
     page.open(at(address, "reading", text=TEXT, token=3))
     page.wait("return document.querySelector('.panel h2')?.textContent === 'opened'")
     page.run("document.querySelector('nav a[data-view=filter]').click()")
-    page.wait("return document.querySelector('.plane .here')")
+    page.wait("return document.querySelector('.plane .here')?.textContent === 'opened'")  # the token stays chosen
     link, seen = page.run("return [location.href, document.querySelector('.filter .tokens').textContent]")
     page.run("history.back()")
     page.wait("return document.querySelector('.reading .panel h2')?.textContent === 'opened'")
@@ -200,6 +200,8 @@ def test_right_to_left_text(page: Page, address: str) -> None:
     page.run("document.querySelector('.tokens .token').focus()")
     page.key("ArrowLeft")  # onwards, in this script
     page.wait("return document.querySelectorAll('.tokens .token')[1].getAttribute('aria-pressed') === 'true'")
+    page.open(at(address, "filter", text="كتب الطالب درساً جديداً", token=0))
+    assert page.run("return document.querySelector('.filter input[type=range]').dir") == "rtl"
 
 
 def test_errors_are_shown_and_go_away(page: Page, served: Served, static_address: str) -> None:
@@ -210,6 +212,14 @@ def test_errors_are_shown_and_go_away(page: Page, served: Served, static_address
         page.open(at(address, "contexts", word="file", a="a file", b="the file"))
         page.wait("return document.getElementById('problem').hidden")
     page.driver.get_log("browser")  # the browser itself reports an answer of 422
+
+
+def test_a_text_that_is_too_long_leaves_the_page_ready(page: Page, served: Served) -> None:
+    page.open(at(f"{served.address}/", "reading", text="word " * 5001))  # waits until nothing is busy
+    assert "5,000" in page.run("return document.getElementById('problem').textContent")
+    page.driver.get_log("browser")  # the browser itself reports an answer of 413
+    page.open(at(f"{served.address}/", "reading", text=TEXT))
+    assert page.texts(".tokens .token")
 
 
 def test_a_mark_stays_on_the_line_of_its_word(page: Page, static_address: str) -> None:

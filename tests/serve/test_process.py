@@ -36,6 +36,13 @@ def test_a_port_that_is_taken(model_folder: Path) -> None:
     assert b"--port" in done.stderr
 
 
+def test_an_address_of_another_machine(model_folder: Path) -> None:
+    for host in ("192.0.2.1", "no-such-host.invalid"):  # addresses that nobody has
+        done = process(["serve", model_folder, "--host", host, "--port", 0])
+        assert done.returncode == 1
+        assert b"address of this machine with --host" in done.stderr
+
+
 def test_a_model_that_is_missing_or_broken(model_folder: Path, tmp_path: Path) -> None:
     missing = process(["serve", tmp_path / "nothing", "--port", 0])
     assert missing.returncode == 1
@@ -156,7 +163,8 @@ def test_the_client_of_openai(served: Served, model: textlds.TextLDS) -> None:
     assert len(client.embeddings.create(model="docs", input="a", dimensions=4).data[0].embedding) == 4
     with pytest.raises(openai.UnprocessableEntityError) as refused:
         client.embeddings.create(model="docs", input=[1, 2])
-    assert "Token ids" in refused.value.response.json()["error"]
+    assert "Token ids" in str(refused.value.body)
+    assert [one.id for one in client.models.list()] == ["docs-model"]
     client.close()
 
 

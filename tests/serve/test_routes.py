@@ -122,6 +122,7 @@ def test_find_in_the_index(served: Served) -> None:
     assert len(found) == 3
     assert all(o["sentence"][o["start"] :].lower().startswith("file") for o in found)
     assert found[0]["score"] >= found[1]["score"]
+    assert all("/" not in o["file"] for o in found)  # where files lie on the server is no client's business
 
 
 def test_senses_of_a_word(served: Served) -> None:
@@ -151,6 +152,7 @@ def test_a_server_without_tagger_and_index_says_how_to_get_them(
     for path, body, option in (
         ("/v1/tag", {"inputs": "x"}, "--tagger"),
         ("/v1/find", {"word": "a", "context": "a"}, "--index"),
+        ("/v1/find", {"word": "a"}, "--index"),  # before the field that is missing as well
         ("/v1/senses", {"word": "a"}, "--index"),
     ):
         answer = server.post(path, body)

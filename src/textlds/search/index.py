@@ -99,11 +99,12 @@ class OccurrenceIndex:
         path: Its folder.
         model: The model that its vectors are from, a copy of which is in the folder.
         words: The words it knows, without capitals, sorted.
+        sources: The files it was made of, as they were named then.
     """
 
     def __init__(self, path: Path, config: dict[str, Any], model: TextLDS) -> None:
         self.path, self.model = path, model
-        self._sources, self.words = _names(config.get("sources"), path), _names(read_json(path / WORDS), path / WORDS)
+        self.sources, self.words = _names(config.get("sources"), path), _names(read_json(path / WORDS), path / WORDS)
         self._numbers = {word: number for number, word in enumerate(self.words)}
         self._arrays = read_arrays(path / OCCURRENCES)
         blocks = read_arrays(path / TEXTS).get("blocks", np.empty(0))
@@ -122,7 +123,7 @@ class OccurrenceIndex:
         expect(file, self._arrays, "starts", np.int64, len(self.words) + 1, rising=True)
         expect(file, self._arrays, "text", np.int32, len(self), below=len(self._texts))
         expect(file, self._arrays, "position", np.int32, len(self), below=np.iinfo(np.int32).max)
-        expect(file, self._arrays, "text_file", np.int32, len(self._texts), below=len(self._sources))
+        expect(file, self._arrays, "text_file", np.int32, len(self._texts), below=len(self.sources))
         if len(self._numbers) != len(self.words):
             raise FormatError(f"{file.parent / WORDS} has a word twice. {REMEDY}")
 
@@ -350,7 +351,7 @@ class OccurrenceIndex:
                 f"{self.path / OCCURRENCES}: text {number} has no token {position} to be an occurrence. {REMEDY}"
             ) from error
         place = self._texts.place(number)
-        return Occurrence(word, float(score), sentence, start, self._sources[place.file], place.line)
+        return Occurrence(word, float(score), sentence, start, self.sources[place.file], place.line)
 
 
 def _names(value: Any, place: Path) -> list[str]:

@@ -88,6 +88,7 @@ class App:
         routes += [
             Route("/health", self._health, methods=["GET"]),
             Route("/info", self._info, methods=["GET"]),
+            Route("/v1/models", self._models, methods=["GET"]),
             Route("/explore/map", self._map, methods=["GET"]),
             Route("/metrics", self._metrics, methods=["GET"]),
             Route("/openapi.json", self._openapi, methods=["GET"]),
@@ -266,6 +267,7 @@ class App:
         return answer(await self._run("tag", service.tag, await self._texts(body, "inputs")))
 
     async def _find(self, body: Body, request: Request) -> Response:
+        self.service.searched()
         service, word, context = self.service, body.text("word"), await self._context(body)
         n, match = body.integer("n", 10), body.choice("match", "same", ("same", "any"))
         found = await self._alone(lambda: service.find(word, context, n, match), len(context))
@@ -298,6 +300,10 @@ class App:
             "max_client_batch_size": limits.texts, "max_concurrent_requests": limits.queue,
         }  # fmt: skip
         return answer({**await run_in_threadpool(self.service.info), **bounds})
+
+    async def _models(self, request: Request) -> Response:
+        own = {"id": self.service.name, "object": "model", "created": 0, "owned_by": "textlds"}
+        return answer({"object": "list", "data": [own]})
 
     async def _metrics(self, request: Request) -> Response:
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")

@@ -144,6 +144,7 @@ _POSTS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], dict[str, Any]
 }
 _GETS = {
     "/info": ("What is served", "The model, its limits, and whether there are a tagger and an index."),
+    "/v1/models": ("OpenAI's list of models", "The model that is served, the only one."),
     "/health": ("Whether the server answers", "Needs no token."),
     "/metrics": ("Counters", "In the text format of Prometheus."),
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import ipaddress
 import logging
 import signal
@@ -34,10 +35,12 @@ def bound_socket(host: str, port: int) -> socket.socket:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
     except OSError as error:
-        raise ArgumentError(
-            f"cannot listen on {host} port {port}: {error.strerror or error}. "
-            f"Stop what listens there, or choose another port with --port (0: any that is free)."
-        ) from error
+        remedy = (
+            "Give an address of this machine with --host."
+            if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL
+            else "Stop what listens there, or choose another port with --port (0: any that is free)."
+        )
+        raise ArgumentError(f"cannot listen on {host} port {port}: {error.strerror or error}. {remedy}") from error
     return bound
 
 
@@ -118,11 +121,11 @@ class Server(uvicorn.Server):
         try:
             self._app.service = await asyncio.to_thread(self._load)
             self._app.metrics.reloads += 1
-            self._say(f"Read {self._app.service.name} again.")
+            self._say(f"Reloaded {self._app.service.name}.")
         except TextLDSError as error:
-            self._say(f"The model was not read again, and the old one stays: {error}")
+            self._say(f"Could not reload the model; the old one stays: {error}")
         except Exception as error:
-            self._say(f"The model was not read again, and the old one stays: {type(error).__name__}: {error}")
+            self._say(f"Could not reload the model; the old one stays: {type(error).__name__}: {error}")
         finally:
             self._reloading = False
 

@@ -23,7 +23,7 @@ from textlds.model.exploring import common_rows
 from textlds.model.installed import find_model
 from textlds.model.packed import PackedModel
 from textlds.model.textlds import TextLDS
-from textlds.search.index import OccurrenceIndex
+from textlds.search.index import Occurrence, OccurrenceIndex
 from textlds.serve.layout import MOST, kept_map, word_map
 from textlds.serve.overview import learning, passages, passing
 from textlds.serve.reading import LanguageReader, Reader, spans
@@ -196,18 +196,31 @@ class Service:
             text["spans"] += sentence.spans
         return found
 
-    def senses(self, word: str, n: int | None) -> list[dict[str, Any]]:
-        """Return the senses of a word: groups of its occurrences; None for as many as there are clearly."""
+    def searched(self) -> OccurrenceIndex:
+        """Return the index, which must be there."""
         if self.index is None:
             raise missing("index", "--index INDEX")
-        return [dataclasses.asdict(sense) for sense in self.index.senses(word, n=n)]
+        return self.index
+
+    @cached_property
+    def _folder_of_texts(self) -> str:
+        """The folder of all files of the index, which clients need not know; they are paths or URLs."""
+        folders = zip(*(source.split("/")[:-1] for source in self.searched().sources), strict=False)
+        shared = [level[0] for level in itertools.takewhile(lambda level: len(set(level)) == 1, folders)]
+        return "/".join([*shared, ""]) if shared else ""
+
+    def _occurrences(self, found: Sequence[Occurrence]) -> list[dict[str, Any]]:
+        shown = (dataclasses.replace(one, file=one.file.removeprefix(self._folder_of_texts)) for one in found)
+        return [dataclasses.asdict(one) for one in shown]
+
+    def senses(self, word: str, n: int | None) -> list[dict[str, Any]]:
+        """Return the senses of a word: groups of its occurrences; None for as many as there are clearly."""
+        found = self.searched().senses(word, n=n)
+        return [{**dataclasses.asdict(sense), "examples": self._occurrences(sense.examples)} for sense in found]
 
     def find(self, word: str, context: str, n: int, match: str) -> list[dict[str, Any]]:
         """Return the occurrences of a word that are used as it is in a context."""
-        if self.index is None:
-            raise missing("index", "--index INDEX")
-        found = self.index.find(word, context, n=n, match="any" if match == "any" else "same")
-        return [dataclasses.asdict(occurrence) for occurrence in found]
+        return self._occurrences(self.searched().find(word, context, n=n, match="any" if match == "any" else "same"))
 
     def info(self) -> dict[str, Any]:
         """Return what is served."""
@@ -233,7 +246,12 @@ class Service:
 
     def about(self) -> dict[str, Any]:
         """Return what the page needs to know first."""
-        return {**self.info(), "name": self.name, "tags": self.tagger is not None, "search": self.index is not None}
+        model = self.model
+        known = isinstance(model, PackedModel) or model.language is not None  # without a readout they are guesses
+        return {
+            **self.info(), "name": self.name, "tags": self.tagger is not None, "search": self.index is not None,
+            "calibrated": model.predicts and known,
+        }  # fmt: skip
 
     def read(self, text: str) -> dict[str, Any]:
         """Return a text as the page shows it, with tags if there is a tagger."""

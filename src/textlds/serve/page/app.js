@@ -12,6 +12,7 @@ import search from "./views/search.js";
 import transitions from "./views/transitions.js";
 
 const VIEWS = [reading, filter, contexts, map, transitions, learning, search];
+const BY_TOKEN = new Set(["reading", "filter"]); // views in which one token of the text is chosen
 const LONGEST_LINK = 6000; // characters that browsers and chats carry without harm
 const SAMPLE = "He sat on the bank of the river and watched the boats go by.";
 const $ = (id) => document.getElementById(id);
@@ -62,9 +63,11 @@ async function update() {
   await guard(shown.update(now));
 }
 
-function address({ text }, view) {
-  const query = text === SAMPLE || text === undefined ? "" : `?${new URLSearchParams({ text })}`;
-  return `#${view}${query}`;
+/** The address of a view of the same text; the token stays chosen where there is one. */
+function address({ text, token }, view) {
+  const kept = { ...(text !== SAMPLE && text !== undefined && { text }), ...(token !== undefined && BY_TOKEN.has(view) && { token }) };
+  const query = new URLSearchParams(kept).toString();
+  return `#${view}${query ? `?${query}` : ""}`;
 }
 
 /** Wait for work; if it fails, say so on the page. */
@@ -72,7 +75,7 @@ async function guard(work) {
   try {
     return await work;
   } catch (error) {
-    $("problem").textContent = error.message;
+    $("problem").textContent = error.message.replace(/^./u, (first) => first.toUpperCase());
     $("problem").hidden = false;
     return undefined;
   }
@@ -113,9 +116,10 @@ async function start() {
     backend = await Local.load(model, (part) => { bar.value = part; });
   } else {
     backend = new Remote(askToken);
+    $("routes").hidden = false;
   }
   about_ = await backend.about();
-  $("model").textContent = `${about_.name} · ${count(about_.vocabulary_size)} words · ${about_.state_size} dimensions`;
+  show($("model"), about_.name, h("span", { class: "sizes" }, ` · ${count(about_.vocabulary_size)} words · ${about_.state_size} dimensions`));
   const views = VIEWS.filter((view) => !view.needs || about_[view.needs] !== undefined);
   show($("views"), views.map(({ id, title }) => h("a", { href: `#${id}`, "data-view": id }, title)));
   $("share").addEventListener("click", share);

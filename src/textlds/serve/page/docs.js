@@ -15,8 +15,9 @@ function fields(schema, prefix = "") {
 
 function route(path, verb, about) {
   const content = about.requestBody?.content["application/json"];
-  const body = content && h("textarea", { rows: 4, spellcheck: "false", "aria-label": `Body of a request to ${path}` });
-  if (body) body.value = JSON.stringify(content.example, null, 1);
+  const example = JSON.stringify(content?.example, null, 1);
+  const body = content && h("textarea", { rows: example.split("\n").length, spellcheck: "false", "aria-label": `Body of a request to ${path}` });
+  if (body) body.value = example;
   const answer = h("pre", { hidden: true, tabindex: 0 });
   const send = async () => {
     const options = body ? { method: "POST", body: body.value, headers: { ...headers(), "Content-Type": "application/json" } } : { headers: headers() };
@@ -39,8 +40,8 @@ function route(path, verb, about) {
 const response = await fetch("openapi.json", { headers: headers() });
 const description = await response.json();
 if (!response.ok) {
-  show(document.getElementById("main"), h("p", { class: "notice" }, description.error));
+  show(document.getElementById("main"), h("p", { class: "notice" }, response.status === 401 ? ["This server asks for a token. Enter it under ", h("a", { href: "./" }, "Explore"), ", then come back."] : description.error));
 } else {
-  document.getElementById("model").textContent = `${description.info.title} · ${description.info.version}`;
+  document.getElementById("model").textContent = `${description.info.title.replace(/^textlds: /, "")} · version ${description.info.version}`;
   show(document.getElementById("main"), Object.entries(description.paths).flatMap(([path, verbs]) => Object.entries(verbs).map(([verb, about]) => route(path, verb, about))));
 }

@@ -33,14 +33,14 @@ export default {
           class: i === use.token ? "token chosen" : "token pull",
           vars: { "--heat": i === use.token ? 0 : ((pulls.get(i)?.shift ?? 0) / strongest).toFixed(3) },
         }, token.text))),
-        h("h3", {}, "Means here"),
+        h("h3", {}, "Means here", use.here.some(([near]) => both.has(near)) && h("span", {}, " (grey: in both contexts)")),
         markedList(use.here, both),
         h("h3", {}, "Pulled by"),
         h("table", {},
-          h("thead", {}, h("tr", {}, h("th", {}, "shift if left out"), h("th", {}, "word"), h("th", {}, "towards"))),
+          h("thead", {}, h("tr", {}, h("th", {}, "word"), h("th", {}, "shift if left out"), h("th", {}, "towards"))),
           h("tbody", {}, table.map((pull) => h("tr", {},
-            h("td", { class: "bar", vars: { "--part": pull.shift / strongest } }, pull.shift.toFixed(3)),
             h("td", { dir: "auto" }, h("b", {}, pull.text)),
+            h("td", { class: "bar", vars: { "--part": pull.shift / strongest } }, pull.shift.toFixed(3)),
             h("td", { dir: "auto", class: "soft" }, pull.toward.map(shownWord).join(" · ")))))));
     }
 

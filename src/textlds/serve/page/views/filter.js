@@ -15,10 +15,10 @@ export default {
     const picture = s("svg", { role: "img", class: "plane" });
     const story = h("p", { class: "story", "aria-live": "polite" }), near = h("div", { class: "stages" });
     show(host,
-      h("p", { class: "lead" }, "The model reads from left to right, and then back. Move along the text: the state before a word, after it, and once the rest of the text is known."),
+      h("p", { class: "lead" }, "The model reads a text forwards, then backwards. Move along it to see the state before a word, after it, and once the rest of the text is known."),
       strip, h("div", { class: "slide" }, slider, play),
       h("div", { class: "columns" },
-        h("figure", {}, picture, h("figcaption", { class: "soft" }, "The plane in which this text moves most (two principal axes of its states). Grey words lie where a text of that word alone would be.")),
+        h("figure", {}, picture, h("figcaption", { class: "soft" }, "The plane in which this text moves most (two principal axes of its states). The line joins the states after each word so far. Grey words lie where a text of that word alone would be.")),
         h("aside", { class: "panel", "aria-label": "The state at the chosen word" }, story, near)));
     const details = latest();
     const asked = latest();
@@ -59,14 +59,19 @@ export default {
       const arrow = (from, to, name) => s("line", { x1: x(from), y1: y(from), x2: x(to), y2: y(to), class: `move ${name}`, "marker-end": `url(#head-${name})` });
       const head = (name) => s("marker", { id: `head-${name}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, s("path", { d: "M0 0L8 4L0 8z", class: name }));
       const taken = [];
-      const free = (point, word) => {
-        const box = [x(point) - 3.6 * word.length, y(point) - 8, x(point) + 3.6 * word.length, y(point) + 8];
+      const boxed = (left, top, half, tall) => [left - half, top - tall, left + half, top + tall];
+      const free = (point, word, shift = 0) => {
+        const box = boxed(x(point), y(point) + shift, 3.6 * word.length, 8);
         const clash = taken.some((b) => box[0] < b[2] && box[2] > b[0] && box[1] < b[3] && box[3] > b[1]);
         if (!clash) taken.push(box);
         return !clash;
       };
       const now = [path.pred[at], path.filt[at], path.smooth[at]];
       now.forEach((point) => free(point, "xxxx"));
+      const below = now[2][1] > now[1][1]; // the chosen word stands on the side the smoother does not go to
+      taken.push(boxed(x(now[1]), y(now[1]) + (below ? 18 : -20), 6 * path.tokens[at].length, 12));
+      const past = path.filt.slice(0, at).map((point, i) => [point, path.tokens[i], i]).reverse()
+        .filter(([point, word]) => free(point, word, -11)); // the latest words first
       show(picture,
         s("title", {}, "The state of the text in the plane in which it moves most"),
         s("defs", {}, head("filtered"), head("smoothed")),
@@ -74,11 +79,12 @@ export default {
           .map(({ word, at: point }) => s("text", { transform: place(point), class: "landmark" }, shownWord(word))),
         s("polyline", { points: path.filt.slice(0, at + 1).map((point) => `${x(point).toFixed(1)},${y(point).toFixed(1)}`).join(" "), class: "trail" }),
         path.filt.slice(0, at).map((point) => s("circle", { transform: place(point), r: 3, class: "past" })),
+        past.map(([point, word]) => s("text", { transform: place(point), dy: -11, class: "landmark read" }, word)),
         arrow(now[0], now[1], "filtered"), arrow(now[1], now[2], "smoothed"),
         s("circle", { transform: place(now[0]), r: 6, class: "predicted" }),
         s("circle", { transform: place(now[1]), r: 7, class: "filtered" }),
         s("circle", { transform: place(now[2]), r: 7, class: "smoothed" }),
-        s("text", { transform: place(now[1]), dy: now[2][1] > now[1][1] ? 24 : -14, class: "here" }, path.tokens[at]));
+        s("text", { transform: place(now[1]), dy: below ? 24 : -14, class: "here" }, path.tokens[at]));
     }
 
     /** The words nearest to the state at each of three times. */
@@ -118,6 +124,7 @@ export default {
           return;
         }
         at = Math.max(0, Math.min(n - 1, Number(token ?? shown.first) || 0));
+        slider.dir = getComputedStyle(strip).direction; // the slider moves as the text runs
         slider.value = at;
         slider.setAttribute("aria-valuetext", shown.path.tokens[at]);
         strip.querySelectorAll(".token").forEach((button, i) => {

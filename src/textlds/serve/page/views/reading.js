@@ -3,6 +3,7 @@
 import { cosine, count, h, later, latest, percent, ranked, running, show, shownWord } from "../dom.js";
 
 const FULL = 16; // bits at which a token has the full colour
+const ROUGH = "The model was not calibrated, so probabilities are rough: run textlds calibrate.";
 const TRY = [
   ["a river", undefined],
   ["a bank that lends", "The bank raised its interest rates again in May."],
@@ -30,18 +31,19 @@ export function walk(host, event, chosen, choose) {
 export default {
   id: "reading",
   title: "Reading",
-  make(host, { backend, go, guard }) {
+  make(host, { backend, go, guard, about }) {
     const input = h("textarea", { id: "text", rows: 3, dir: "auto", spellcheck: "false", "aria-label": "Text to read" });
     const tokens = h("div", { class: "tokens", dir: "auto", role: "group", "aria-label": "The text, token by token" });
     const facts = h("p", { class: "facts soft" });
     const surprise = h("span", { class: "scale" }, "expected", h("span", { class: "ramp" }), "surprising");
-    const legend = h("p", { class: "legend soft" }, surprise, h("span", {}, h("span", { class: "token unknown" }, "dotted"), " outside the vocabulary, read by its spelling"));
+    const legend = h("p", { class: "legend soft" }, surprise, h("span", {}, h("span", { class: "token unknown" }, h("span", {}, "dotted")), " outside the vocabulary, read by its spelling"));
+    const notes = h("p", { class: "notes soft" });
     const panel = h("aside", { class: "panel", "aria-live": "polite", "aria-label": "The chosen token" });
     show(host,
       h("div", { class: "columns" },
         h("div", {},
           h("label", { class: "field" }, h("span", {}, "Type or paste a text"), input),
-          tokens, facts, legend,
+          tokens, facts, legend, notes,
           h("p", { class: "try soft" }, "Try ", TRY.map(([name, text]) => h("button", { type: "button", class: "quiet", onclick: () => go({ text, token: undefined }) }, name)))),
         panel));
     const texts = latest(), details = latest();
@@ -63,10 +65,11 @@ export default {
         type: "button", class: token.known ? "token" : "token unknown", // no direction of its own: the whole text decides
         vars: { "--heat": Math.min(1, (token.bits ?? 0) / FULL).toFixed(3) },
         "aria-label": [token.text, token.tag, token.bits && `${token.bits.toFixed(1)} bits`, !token.known && "unknown"].filter(Boolean).join(", "),
-        title: token.bits && `${token.bits.toFixed(1)} bits`, onclick: () => choose(i), "data-tag": token.tag }, token.text)).flat(Infinity));
+        title: token.bits && `${token.bits.toFixed(1)} bits`, onclick: () => choose(i), "data-tag": token.tag }, token.known ? token.text : h("span", {}, token.text))).flat(Infinity)); // the dots are of the word, not of its tag
       surprise.hidden = !read.perplexity;
+      notes.textContent = read.perplexity && about.calibrated === false ? ROUGH : "";
       facts.textContent = read.tokens.length
-        ? `${read.tokens.length} tokens${read.perplexity ? ` · perplexity ${read.perplexity.toFixed(0)}` : ""}`
+        ? `${read.tokens.length} tokens${read.perplexity ? ` · perplexity ${count(read.perplexity.toFixed(0))}` : ""}`
         : "Nothing to read yet.";
     }
 
@@ -86,7 +89,9 @@ export default {
         h("div", { class: "parts" }, part("left", "words before"), part("word", "the word"), part("right", "words after")),
         found.expected && h("div", { class: "pair" },
           h("div", {}, h("h3", {}, "Expected here"), likely(found.expected)),
-          h("div", {}, h("h3", {}, "Expected next"), likely(found.next))));
+          h("div", {}, h("h3", {}, "Expected next"), likely(found.next))),
+        [found.here, found.alone, found.expected, found.next].some((pairs) => pairs?.some(([word]) => shownWord(word) !== word))
+          && h("p", { class: "notes soft" }, "# is any number."));
     }
 
     function likely(pairs) {
@@ -102,8 +107,7 @@ export default {
           await texts(backend.read(text), (read) => {
             shown = { text, read };
             draw(read);
-          });
-          tokens.removeAttribute("aria-busy");
+          }).finally(() => tokens.removeAttribute("aria-busy"));
         }
         const all = shown.read?.tokens ?? [];
         if (shown.text !== text || !all.length) {

@@ -9,8 +9,8 @@ export default {
     if (!about.search) {
       show(host, h("div", { class: "notice" },
         h("h2", {}, "No index"),
-        h("p", {}, "Search needs an index of a corpus, and a server that has it:"),
-        h("pre", {}, "textlds index model corpus.txt -o index\ntextlds serve model --index index")));
+        h("p", {}, "To search a corpus, build an index of it and serve the model with the index:"),
+        h("pre", {}, "textlds index model corpus.txt --output index\ntextlds serve model --index index")));
       return { update: async () => {} };
     }
     const word = h("input", { type: "text", dir: "auto", autocomplete: "off", spellcheck: "false" });
@@ -21,9 +21,9 @@ export default {
       h("div", { class: "asked" },
         h("label", { class: "field" }, h("span", {}, "Word"), word),
         h("label", { class: "field" }, h("span", {}, "As it is used here"), context),
-        h("label", { class: "check" }, any, "any word used like it")),
+        h("label", { class: "check" }, any, "Any word used like this")),
       h("div", { class: "columns" },
-        h("div", {}, h("h2", {}, "Used alike"), found),
+        h("div", {}, h("h2", {}, "Used like this"), found),
         h("aside", {}, h("h2", {}, "Senses"), senses)));
     const lists = latest(), clusters = latest();
     const changed = later(() => go({ word: word.value.trim(), a: context.value, match: any.checked ? "any" : undefined }, { replace: true }), 400);

@@ -9,7 +9,7 @@ export default {
   title: "Transitions",
   make(host, { backend, go }) {
     const list = h("ol", { class: "pairs" });
-    show(host, h("p", { class: "lead" }, "What follows what: words of a state on the left, words of the state it leads to on the right (singular vector pairs of the transition matrix, strongest first). Press a pair to see text that goes through it."), list);
+    show(host, h("p", { class: "lead" }, "What follows what: words of a state on the left, words of the state it leads to on the right (singular vector pairs of the transition matrix, strongest first). Press a pair to see text that goes through it. # is any number."), list);
     const asked = latest();
     let open;
 
