@@ -42,12 +42,12 @@ def dense_meaning(counts, size, core, shape=None):
     shape = [1 - k / R for k in range(R)] if shape is None else shape
     M = sum(shape[k] * (lag + lag.T).toarray().astype(float) for k, lag in enumerate(counts.lags))[:, :core]
     r = M.sum(axis=1)
-    scale = np.where(r > 0, np.maximum(r, 1e-30), np.inf) ** -0.25
-    S = scale[:, None] * np.sqrt(M) * scale[:core]
+    scale = np.where(r > 0, np.maximum(r, 1e-30), np.inf) ** -0.5
+    S = (scale[:, None] * M * scale[:core]) ** (1 / 3)
     values, U = np.linalg.eigh(S[:core])
     order = np.argsort(-np.abs(values))[1 : size + 1]
     values, U = values[order], U[:, order]
-    rows = np.vstack([U, S[core:] @ U / values]) * np.abs(values) ** 0.25
+    rows = np.vstack([U, S[core:] @ U / values]) * np.abs(values) ** 0.125 * np.where(values < 0, 0.7, 1)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths > 0, lengths, np.inf)
 
