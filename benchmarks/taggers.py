@@ -20,14 +20,15 @@ adds a model whose counts have unlabelled text of the genres in them:
     grep '^# text = ' train.conllu | cut -c10- > genres.txt; textlds count genres.txt -o few
     textlds merge COUNTS few -w 1 -w 10 -o merged; textlds fit merged -o MODEL
 
-Results are stored after every tagger, in place of those of the same name before; --report writes the page and the
-picture of what is stored. --keep keeps what the first seeds predict, so that taggers of other runs are tested against
-textlds as it is now.
+Results are stored after every tagger, in place of those of the same name before, by several runs at once if need be;
+--report writes the page and the picture of what is stored. --keep keeps what the first seeds predict, so that taggers
+of other runs are tested against textlds as it is now.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import platform
@@ -120,12 +121,16 @@ class Store:
         if self._path is None:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        found = json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
-        entry = found.setdefault(self._name, {})
-        entry.update(self._facts)
-        others = [one for one in entry.get(kind, []) if any(one[key] != row[key] for key in keys)]
-        entry[kind] = [*others, row]
-        self._path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        with self._path.open("a+", encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # other runs may write there too
+            file.seek(0)
+            found = json.loads(file.read() or "{}")
+            entry = found.setdefault(self._name, {})
+            entry.update(self._facts)
+            others = [one for one in entry.get(kind, []) if any(one[key] != row[key] for key in keys)]
+            entry[kind] = [*others, row]
+            file.truncate(0)
+            file.write(json.dumps(found, indent=1) + "\n")
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the rows of whole taggers that are stored."""
