@@ -376,6 +376,8 @@ def test_a_classifier_of_tokens():
         ([np.ones((2, 1))], [["a"], ["b"]], "X has 1 texts but y has labels for 2"),
         ([np.ones((1, 1)), np.ones((2, 1))], [["a"], ["b"]], "text 1 has 2 tokens and 1 labels"),
         ([np.ones((0, 1))], [[]], "no text has a token"),
+        ([np.ones((2, 1)), iter([1])], [["a", "b"], ["a"]], r"text 1 is of type list_iterator with the shape \(\)"),
+        ([np.ones(2)], [["a", "b"]], r"text 0 is of type ndarray with the shape \(2,\); give a matrix"),
     ],
 )
 def test_labels_that_do_not_fit_are_told(X, y, message):

@@ -273,7 +273,14 @@ def _column(X: Any) -> Iterable[Any]:
 
 
 def _matrices(X: Sequence[Any]) -> list[Array]:
-    return [np.asarray(matrix) for matrix in X]
+    found = [np.asarray(matrix) for matrix in X]
+    for number, (given, matrix) in enumerate(zip(X, found, strict=True)):
+        if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
+            raise ArgumentError(
+                f"text {number} is of type {type(given).__name__} with the shape {matrix.shape}; give a matrix of "
+                f"numbers for each text, (tokens, d), such as those of TokenEmbedder."
+            )
+    return found
 
 
 def _pandas(vectors: Array, names: list[str]) -> Any:

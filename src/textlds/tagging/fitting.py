@@ -109,7 +109,7 @@ def fit_tagger(
     report = {
         "dev": trained.score,
         "measure": "accuracy" if task == "tags" else "f1",
-        "dev_is": f"{len(chosen_on):,} sentences set aside" if dev is None else "given",
+        "dev_is": f"{len(chosen_on):,} {'sentence' if len(chosen_on) == 1 else 'sentences'} set aside" if dev is None else "given",
         "sentences": len(learnt), "tokens": _tokens(learnt), "dev_sentences": len(chosen_on), "repaired": repaired,
         "unseen_dev_tags": sorted(unseen),
         "rounds": trained.rounds, "best_round": trained.best_round, "seed": seed,

@@ -44,7 +44,7 @@ def sentence_writer(file: IO[bytes], kind: str, task: Task, column: str | None =
         with _parquet_writer(file, task) as write:
             yield write
     elif kind == "jsonl":
-        yield lambda sentence, _: _put(file, json.dumps(sentence.to_json(), ensure_ascii=False) + "\n")
+        yield lambda sentence, _: _put(file, _jsonl(sentence, task))
     elif kind == "tsv":
         yield lambda sentence, _: _put(file, _tsv(sentence))
     else:
@@ -54,6 +54,13 @@ def sentence_writer(file: IO[bytes], kind: str, task: Task, column: str | None =
 
 def _put(file: IO[bytes], text: str) -> None:
     file.write(text.encode("utf-8", "replace"))
+
+
+def _jsonl(sentence: TaggedSentence, task: Task) -> str:
+    found = sentence.to_json()
+    if task == "entities":
+        found.setdefault("entities", [])
+    return json.dumps(found, ensure_ascii=False) + "\n"
 
 
 def _tsv(sentence: TaggedSentence) -> str:
