@@ -124,7 +124,16 @@ def test_adam_is_the_published_one():
     assert (table[1] < array).all()
 
 
-@pytest.mark.parametrize("wrong", [{"hidden": 0}, {"dropout": 1.0}, {"learning_rate": 0.0}, {"rounds": 0}])
+@pytest.mark.parametrize(
+    ("hidden", "tags", "units"), [("auto", 2, 128), ("auto", 30, 128), ("auto", 31, 256), (7, 50, 7)]
+)
+def test_units_by_the_number_of_tags(hidden, tags, units):
+    assert TaggerSettings(hidden=hidden).units(tags) == units
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"hidden": 0}, {"hidden": "all"}, {"dropout": 1.0}, {"learning_rate": 0.0}, {"rounds": 0}]
+)
 def test_settings_outside_their_limits(wrong):
     with pytest.raises(ArgumentError, match=next(iter(wrong))):
         TaggerSettings(**wrong)

@@ -47,6 +47,7 @@ _GRID: tuple[dict[str, Any], ...] = (
     {"dropout": 0.25},
     {"dropout": 0.5, "feature_dropout": 0.4},
     {"hidden": 256},
+    {"hidden": 128},
     {"hidden": 64},
 )
 
@@ -83,7 +84,8 @@ def fit_tagger(
     chosen = recipe != "auto"
     if not chosen:
         recipe = "context" if task == "entities" or _tokens(learnt) < FEW_TOKENS else "features"
-    base = _Choice(recipe, settings or TaggerSettings())
+    settings = settings or TaggerSettings()
+    base = _Choice(recipe, settings.replace(hidden=settings.units(len(tags.names))))
     for name, given in (("gazetteers", gazetteers), ("clusters of counts", counts)):
         if given and not base.settings.lexical:
             raise ArgumentError(
@@ -109,7 +111,7 @@ def fit_tagger(
     report = {
         "dev": trained.score,
         "measure": "accuracy" if task == "tags" else "f1",
-        "dev_is": f"{len(chosen_on):,} {'sentence' if len(chosen_on) == 1 else 'sentences'} set aside" if dev is None else "given",
+        "dev_is": f"{_sentences(len(chosen_on))} set aside" if dev is None else "given",
         "sentences": len(learnt), "tokens": _tokens(learnt), "dev_sentences": len(chosen_on), "repaired": repaired,
         "unseen_dev_tags": sorted(unseen),
         "rounds": trained.rounds, "best_round": trained.best_round, "seed": seed,
@@ -271,6 +273,10 @@ def _named(best: Any, names: tuple[str, ...], starts: Ints) -> list[list[str]]:
     tags = [names[number] for number in best.tolist()]
     bounds = starts.tolist()
     return [tags[a:b] for a, b in itertools.pairwise(bounds)]
+
+
+def _sentences(count: int) -> str:
+    return f"{count:,} sentence{'' if count == 1 else 's'}"
 
 
 def _tokens(sentences: Sequence[Tagged]) -> int:

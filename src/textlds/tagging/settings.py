@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Literal
 
 from textlds.errors import ArgumentError
 from textlds.settings import ADVANCED, Settings, option, settings_class
 
 _PANEL = "Network"
+# UD EWT, dev, the 50 tags of the Penn Treebank: 95.30 with 256 units, 95.24 with 128 (means of three and two runs).
+# They take a third of the speed.
+_MANY_TAGS = 30
 
 
 @settings_class
@@ -17,7 +21,7 @@ class TaggerSettings(Settings):
 
     Attributes:
         lexical: Whether the network sees hashed features of words, affixes and shapes beside the vectors.
-        hidden: Units of the hidden layer.
+        hidden: Units of the hidden layer; ``"auto"``: 128, or 256 for more than 30 tags.
         dropout: Share of the hidden units left out in a step.
         input_dropout: Share of the numbers of the vectors left out in a step.
         feature_dropout: Share of the hashed features left out in a step.
@@ -28,7 +32,10 @@ class TaggerSettings(Settings):
     """
 
     lexical: bool = option(True, "Leave out words, affixes and shapes: vectors alone.", kind=bool, panel=_PANEL)
-    hidden: int = option(128, "Units in the hidden layer.", kind=int, minimum=1, panel=_PANEL)
+    hidden: int | Literal["auto"] = option(
+        "auto", "Units in the hidden layer; auto: 128, or 256 for more than 30 tags.",
+        words=("auto",), kind=int, minimum=1, panel=_PANEL,
+    )  # fmt: skip
     dropout: float = option(0.4, "Share of hidden units dropped in each step.", kind=float, minimum=0, panel=_PANEL)
     rounds: int = option(12, "Passes over the labelled sentences, at most.", kind=int, minimum=1, panel=_PANEL)
     patience: int = option(
@@ -50,3 +57,9 @@ class TaggerSettings(Settings):
                 raise ArgumentError(f"{name}={getattr(self, name)} must be at least 0 and below 1.")
         if not self.learning_rate > 0:
             raise ArgumentError(f"learning_rate={self.learning_rate} must be above 0.")
+
+    def units(self, tags: int) -> int:
+        """Return the units of the hidden layer for so many tags."""
+        if self.hidden == "auto":
+            return 256 if tags > _MANY_TAGS else 128
+        return self.hidden

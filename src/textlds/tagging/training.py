@@ -243,7 +243,8 @@ class _Run:
 
 def _first_weights(problem: Problem, settings: TaggerSettings, d: int, generator: np.random.Generator) -> Weights:
     """Return weights to begin with (He et al. 2015); those of features small, as a token has many."""
-    H, K = settings.hidden, len(problem.forbidden)
+    K = len(problem.forbidden)
+    H = settings.units(K)
     F = problem.inputs.buckets.shape[1]
 
     def normal(m: int, n: int, scale: float = 1.0) -> Floats:
