@@ -8,7 +8,8 @@ from typing import Any
 OURS = "textlds"
 _NOTES = {
     "UDPipe 1": " UDPipe 1 is trained for ten iterations, of which the best one on the development set is kept.",
-    "spaCy + floret": " floret's vectors have 200 numbers and were learnt from the same text in one pass.",
+    "spaCy + floret": " floret's vectors have 200 numbers and were learnt in one pass over the first 20 million tokens "
+    "of the same text.",
 }
 _SETS = {"test": "test set", "dev": "development set"}
 

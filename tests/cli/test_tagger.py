@@ -298,6 +298,8 @@ def test_interrupted_training_resumes_with_the_same_bits(
     monkeypatch.setattr(training._Run, "note", real)
     assert "--resume" in run(*command, "-o", tmp_path / "t", code=1).stderr
     assert "belongs to another job" in run(*command, "-o", tmp_path / "t", "--resume", "--seed", 3, code=1).stderr
+    other = run(*command, "-o", tmp_path / "t", "--resume", "--patience", 9, code=1).stderr
+    assert "(patience: 4 then, 9 now)" in " ".join(other.split())
     run(*command, "-o", tmp_path / "t", "--resume")
     names = ("tagger.safetensors", "words.json")
     assert [(tmp_path / "t" / n).read_bytes() for n in names] == [(tmp_path / "whole" / n).read_bytes() for n in names]

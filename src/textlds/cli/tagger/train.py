@@ -59,7 +59,8 @@ def train_files(
     from textlds.tagging.tagger import Tagger
 
     names = read_gazetteers(gazetteer)
-    settings = {name: str(value) for name, value in options.items()}
+    chosen: TaggerSettings = options["settings"]
+    settings = {**chosen.to_json(), **{name: str(value) for name, value in options.items() if name != "settings"}}
     inputs = {"train": sentences, "dev": dev, "gazetteer": names}
     if counts is not None:
         inputs["counts"] = read_config(counts, kind="counts", check="sizes")["files"]
