@@ -180,7 +180,8 @@ def taggers() -> list[tuple[str, str, str, str]]:
         others = ", ".join(f"{name} {row['mean']:.1f}" for name, row in cells.items())
         measure = "per cent right" if found["task"] == "tags" else "F1"
         rows.append((f"taggers: {title}, {own['set']}, {measure}", f"{own['mean']:.1f}", others, "`taggers.py`"))
-        timed = {name: row["tokens_per_second"] for name, row in cells.items() if "tokens_per_second" in row}
+        same = {name: row for name, row in cells.items() if "tokens_per_second" in row and not row.get("before")}
+        timed = {name: row["tokens_per_second"] for name, row in same.items()}
         if timed and "tokens_per_second" in own and len(rows) == 1:
             rates = ", ".join(f"{name} {rate:,.0f}" for name, rate in timed.items())
             rows.append(("tokens/s from raw text to tags, one thread", f"{own['tokens_per_second']:,.0f}", rates,

@@ -11,11 +11,16 @@ _NOTES = {
     "spaCy + floret": " floret's vectors have 200 numbers and were learnt in one pass over the first 20 million tokens "
     "of the same text.",
 }
+_BEFORE = (
+    " † was measured earlier on another machine, whose minutes and rates do not compare; its p is of the difference to "
+    "textlds of then."
+)
 _SETS = {"test": "test set", "dev": "development set"}
 
 
 def page(results: dict[str, Any]) -> str:
     """Return what was found as Markdown."""
+    before = any(row.get("before") for found in results.values() for row in found.get("rows", []))
     names = {row["name"] for found in results.values() for kind in ("rows", "curve") for row in found.get(kind, [])}
     lines = [
         "# Taggers", "",
@@ -26,7 +31,8 @@ def page(results: dict[str, Any]) -> str:
         "approximate randomisation for entities; first seeds). The transformer is small and reads lower case. "
         "Words only has all hashed features but clusters, which are of vectors: words, affixes, shapes, neighbours, "
         "the words beside the same word elsewhere in the document."
-        + "".join(note for name, note in _NOTES.items() if name in names), "",
+        + "".join(note for name, note in _NOTES.items() if name in names)
+        + _BEFORE * before, "",
     ]  # fmt: skip
     for name, found in results.items():
         lines += [f"## {name}", ""]
@@ -51,7 +57,8 @@ def _rows(found: dict[str, Any]) -> list[str]:
         words = [f"{row[kind]:.1f}" for kind in ("known", "unknown")] if tags else []
         against = row.get("against textlds")
         rate = f"{row['tokens_per_second']:,.0f}" if "tokens_per_second" in row else ""
-        rows.append([row["name"], value, *words, str(seeds), _p(against), f"{row['minutes']:.1f}",
+        name = row["name"] + " †" * row.get("before", False)
+        rows.append([name, value, *words, str(seeds), _p(against), f"{row['minutes']:.1f}",
                      f"{row['bytes'] / 1e6:.0f}", rate])  # fmt: skip
     return [f"{found['tokens']:,} labelled tokens; {measure} on the {part}, per cent.", "", *_table(head, rows)]
 
@@ -97,7 +104,7 @@ def plot(found: dict[str, Any], title: str, path: Path) -> None:
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7, 4.5))
-    rows = [row for row in found["rows"] if "tokens_per_second" in row]
+    rows = [row for row in found["rows"] if "tokens_per_second" in row and not row.get("before")]
     for row in rows:
         own = row["name"].startswith(OURS)
         axes.plot(row["tokens_per_second"], row["mean"], "o" if own else "s", color="C3" if own else "C0")

@@ -68,3 +68,12 @@ def test_the_page_says_how_a_peer_was_trained_if_it_is_there(run):
     assert "ten iterations" in found
     assert "| UDPipe 1 | 50.00 |" in found
     assert "floret" not in found
+    assert "†" not in found
+
+
+def test_the_page_marks_rows_of_another_machine(run):
+    rows = list(run(textlds=always("X", "Y"), NLTK=always("X", "X")).values())
+    found = page({"A set": {"task": "tags", "tokens": 40, "rows": [rows[0], rows[1] | {"before": True}]}})
+    assert "| NLTK † | 50.00 |" in found
+    assert "| textlds | 100.00 |" in found
+    assert "another machine" in found
