@@ -133,7 +133,7 @@ def test_texts_of_few_words_are_quick_and_get_a_state_that_they_can_serve(tmp_pa
         found = choose_settings(open_sources([str(path)]), minutes=minutes, threads=1)
         assert found.seconds < 10
         assert found.settings.size <= most
-        assert re.search(r"less than a minute and \d+ MB$", str(found))
+        assert re.search(r"expected to take \d+ seconds and \d+ MB$", str(found))
     arguments = ["train", str(path), "-o", str(tmp_path / "model"), "--minutes", "0.5"]
     result = CliRunner().invoke(build_app(), arguments)
     assert result.exit_code == 0, result.output

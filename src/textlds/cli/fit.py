@@ -35,7 +35,7 @@ def report(model: TextLDS, output: Path, *, as_json: bool, quiet: bool) -> None:
         print_json(facts)
     gained = f", log-likelihood {likelihood:.4f} nats per token" if likelihood is not None else ""
     say(
-        f"Wrote {output}: {len(model.vocabulary):,} words, {model.state_size} dimensions, "
+        f"Wrote {output}: {model.vocabulary.n_types:,} words, {model.state_size} dimensions, "
         f"{number_of(history.iterations, 'iteration')}{gained}.",
         quiet=quiet,
     )
@@ -74,7 +74,8 @@ def command(
         str | None,
         typer.Option(
             metavar="AMOUNT",
-            help="Limit, such as 4GB: counts that take more than half of it are read as they are used.",
+            help="For the counts, such as 4GB: if they take more than half of it, they are read from disk as they are "
+            "used. The model comes on top.",
             show_default="counts are mapped",
         ),
     ] = None,

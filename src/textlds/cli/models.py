@@ -10,6 +10,7 @@ from textlds.cli.output import print_json, print_table, say
 
 def list_models() -> list[dict[str, Any]]:
     """Return what is known of each installed model without reading its tables."""
+    from textlds.corpus.unknown import unknown_classes
     from textlds.errors import TextLDSError
     from textlds.model.installed import installed_models
     from textlds.storage.folders import CONFIG, read_json
@@ -22,9 +23,12 @@ def list_models() -> list[dict[str, Any]]:
             config = read_json(folder / CONFIG)
             size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
             row |= {"folder": str(folder), "bytes": size}
-            row |= {key: config.get(key) for key in ("state_size", "vocabulary_size")}
+            row |= {"state_size": config["state_size"]}
+            row |= {"words": config["vocabulary_size"] - len(unknown_classes(config["text"]["unknown"]))}
         except (TextLDSError, OSError, AttributeError) as error:
             row["error"] = str(error)
+        except (KeyError, TypeError):
+            row["error"] = f"the {CONFIG} of {folder} is not that of a model"
         found.append(row)
     return found
 
@@ -40,7 +44,7 @@ def command(as_json: opt.Json = False, quiet: opt.Quiet = False) -> None:
             [
                 model["name"],
                 f"{model['package']} {model['version']}",
-                model.get("error") or f"{model['vocabulary_size']:,} words, state of {model['state_size']}",
+                model.get("error") or f"{model['words']:,} words, {model['state_size']} dimensions",
                 f"{model['bytes'] / 1e6:.1f}" if "bytes" in model else "",
             ]
             for model in models

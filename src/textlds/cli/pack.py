@@ -48,7 +48,7 @@ def pack_folder(
     return {
         "output": str(output),
         "bytes": folder_size(output),
-        "vocabulary": len(packed.vocabulary),
+        "vocabulary": packed.vocabulary.n_types,
         "dimensions": packed.state_size,
         "precision": precision,
     }
@@ -61,7 +61,12 @@ def command(
     vocab_size: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="NUMBER", help="Keep this many words; others are read by spelling.", show_default="all"
+            "--vocab-size",
+            "--vocab",
+            min=1,
+            metavar="NUMBER",
+            help="Keep this many words; others are read by spelling.",
+            show_default="all",
         ),
     ] = None,
     dimensions: Annotated[

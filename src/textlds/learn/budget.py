@@ -106,10 +106,9 @@ class Choice:
 
     def __str__(self) -> str:
         steps = "1 iteration" if self.settings.iterations == 1 else f"{self.settings.iterations} iterations"
-        time = "less than a minute" if self.seconds < 60 else _duration(self.seconds)
         return (
-            f"about {_tokens(self.tokens)}: {self.words:,.0f} words, state size {self.settings.state_size}, {steps}; "
-            f"expected to take {time} and {_size(self.bytes)}"
+            f"about {_tokens(self.tokens)}: up to {self.words:,.0f} words, "
+            f"state size {self.settings.state_size}, {steps}; expected to take {_duration(self.seconds)} and {_size(self.bytes)}"
         )
 
 
