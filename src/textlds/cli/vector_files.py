@@ -23,10 +23,11 @@ from typing import IO, Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from textlds.errors import ArgumentError, MissingExtraError
+from textlds.errors import ArgumentError
 from textlds.integrations.frames import TOKENS, VECTOR, VECTORS, token_arrays, vector_type
 from textlds.model.textlds import TokenVectors
 from textlds.storage.folders import new_file
+from textlds.storage.tables import parquet_library
 
 FORMATS = (".npz", ".parquet", ".jsonl")
 _ROW_GROUP = 1 << 15  # tokens; 25 MB of vectors at d = 200
@@ -63,7 +64,7 @@ def check_format(path: Path) -> str:
     if suffix not in FORMATS:
         raise ArgumentError(f"--output {path}: the name must end in {', '.join(FORMATS)} (the format).")
     if suffix == ".parquet":
-        _pyarrow()
+        parquet_library()
     return suffix
 
 
@@ -122,7 +123,7 @@ class ParquetWriter:
     """Writes a row per text, in row groups of bounded size."""
 
     def __init__(self, file: IO[bytes], files: Sequence[str], shape: Shape) -> None:
-        pa, parquet = _pyarrow()
+        pa, parquet = parquet_library()
         self._pa, self._files, self._pooled = pa, files, shape.pooled
         self._numbers = vector_type(pa, shape.dimensions, shape.dtype)
         of_tokens = [(TOKENS, pa.list_(pa.string())), (VECTORS, pa.list_(self._numbers))]
@@ -224,12 +225,3 @@ def _member(archive: zipfile.ZipFile, name: str, shape: tuple[int, ...], dtype: 
         header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(cast(Any, member), header)
         yield member
-
-
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtraError("writing Parquet", "parquet") from error
-    return pyarrow, pyarrow.parquet

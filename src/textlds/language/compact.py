@@ -20,6 +20,7 @@ from textlds.language.classes import Classes
 from textlds.language.readout import Readout
 from textlds.linalg.quantized import RowTable, quantized
 from textlds.linalg.types import Array, Matrix, Vector
+from textlds.storage.arrays import expect_arrays
 
 _RIDGE = 1e-3  # of the mean variance of l within classes
 _SMALL, _TABLES = ("classes", "class_bias", "word_bias"), ("class_weights", "carry")
@@ -107,14 +108,8 @@ class CompactReadout:
             "carry.scale": ((width,), "float32"),
             "word_bias": ((size,), "float16"),
         }
-        if set(arrays) != set(expected):
-            raise FormatError(f"a packed language model holds {sorted(arrays)} instead of {sorted(expected)}.")
-        for part, (shape, dtype) in expected.items():
-            array = arrays[part]
-            if array.shape != shape or array.dtype != np.dtype(dtype):
-                raise FormatError(f"{name}.{part} is {array.dtype}{array.shape} instead of {dtype}{shape}.")
-            if dtype.startswith("float") and not np.isfinite(array).all():
-                raise FormatError(f"{name}.{part} holds values that are not finite.")
+        named = {f"{name}.{part}": array for part, array in arrays.items()}
+        expect_arrays("a packed language model", named, {f"{name}.{part}": of for part, of in expected.items()})
         if not (np.bincount(arrays["classes"], minlength=K) > 0).all() or arrays["classes"].max(initial=0) >= K:
             raise FormatError(f"{name}.classes does not name each of the {K} classes.")
         return cls(

@@ -108,7 +108,8 @@ class Choice:
         steps = "1 iteration" if self.settings.iterations == 1 else f"{self.settings.iterations} iterations"
         return (
             f"about {_tokens(self.tokens)}: up to {self.words:,.0f} words, "
-            f"state size {self.settings.state_size}, {steps}; expected to take {_duration(self.seconds)} and {_size(self.bytes)}"
+            f"state size {self.settings.state_size}, {steps}; "
+            f"expected to take {_duration(self.seconds)} and {_size(self.bytes)}"
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from textlds.learn.history import History
 from textlds.lexicon.lexicon import Lexicon
 from textlds.lexicon.observed import ObservedLexicon
 from textlds.linalg.types import Array, Vector
-from textlds.storage.arrays import read_arrays, write_arrays
+from textlds.storage.arrays import expect_arrays, read_arrays, write_arrays
 from textlds.storage.folders import CONFIG, new_folder, read_config, read_json, write_config, write_json
 from textlds.vectors.recipes import RECIPES, Recipe, own_recipes
 
@@ -53,7 +53,7 @@ def write_model(
         **{f"noise.{name}": array for name, array in params.noise.arrays().items()},
     }
     observed = isinstance(lexicon, ObservedLexicon)
-    _check_arrays(Path(path), arrays, params.noise.kind, len(params.A), len(vocabulary), observed=observed)
+    _expect_arrays(Path(path), arrays, params.noise.kind, len(params.A), len(vocabulary), observed=observed)
     with new_folder(path, force=force) as folder:
         write_arrays(folder / ARRAYS, arrays)
         write_json(folder / VOCABULARY, vocabulary.to_json())
@@ -81,13 +81,18 @@ def is_packed(folder: Path) -> bool:
     return isinstance(config, dict) and "packed" in config
 
 
+def check_listed(folder: Path, config: dict[str, Any], names: Sequence[str]) -> None:
+    """Refuse a folder whose config.json does not list files that it needs."""
+    for name in names:
+        if name not in config["files"]:
+            raise FormatError(f"{folder} is incomplete: its config.json does not list {name}.")
+
+
 def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the arguments of a TextLDS from its folder; anything missing, altered or inconsistent is a FormatError."""
     config = read_config(path, kind="model")
     folder = Path(path)
-    for name in (ARRAYS, VOCABULARY, HISTORY):
-        if name not in config["files"]:
-            raise FormatError(f"{folder} is incomplete: its config.json does not list {name}.")
+    check_listed(folder, config, (ARRAYS, VOCABULARY, HISTORY))
     try:
         settings = TextSettings.from_json(config["text"])
         vocabulary = Vocabulary.from_json(read_json(folder / VOCABULARY), settings)
@@ -108,7 +113,7 @@ def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
         )
     arrays = read_arrays(folder / ARRAYS, writable=True)
     observed = config.get("observations") == "profiles"
-    _check_arrays(folder / ARRAYS, arrays, noise, h, len(vocabulary), observed=observed)
+    _expect_arrays(folder / ARRAYS, arrays, noise, h, len(vocabulary), observed=observed)
     of_noise = {name.removeprefix("noise."): array for name, array in arrays.items() if name.startswith("noise.")}
     frequencies = arrays["frequencies"]
     return {
@@ -149,7 +154,7 @@ def _read_language(folder: Path, size: int, h: int) -> LanguageModel:
         raise FormatError(f"{folder / LANGUAGE_ARRAYS}: {error} Restore it from a copy, or calibrate again.") from error
 
 
-def _check_arrays(path: Path, arrays: Mapping[str, Array], noise: str, h: int, size: int, *, observed: bool) -> None:
+def _expect_arrays(path: Path, arrays: Mapping[str, Array], noise: str, h: int, size: int, *, observed: bool) -> None:
     expected: dict[str, tuple[tuple[int, ...], str]] = {
         "A": ((h, h), "float64"),
         "Q": ((h, h), "float64"),
@@ -171,14 +176,7 @@ def _check_arrays(path: Path, arrays: Mapping[str, Array], noise: str, h: int, s
             expected |= {f"meaning.{name}": (shape, "float32") for name, shape in shapes.items()}
     if observed:  # C is that of the observations, of which there are as many as numbers in the state
         expected |= {"C": ((h, h), "float64"), "centre": ((h,), "float64"), "whitening": ((h, h), "float64")}
-    if set(arrays) != set(expected):
-        raise FormatError(f"{path} holds {sorted(arrays)} instead of {sorted(expected)}.")
-    for name, (shape, dtype) in expected.items():
-        array = arrays[name]
-        if array.shape != shape or array.dtype != np.dtype(dtype):
-            raise FormatError(f"{path}: {name} is {array.dtype}{array.shape} instead of {dtype}{shape}.")
-        if not np.isfinite(array).all():
-            raise FormatError(f"{path}: {name} holds values that are not finite.")
+    expect_arrays(path, arrays, expected)
     if "spelling" in arrays and (buckets < 1 or buckets & (buckets - 1)):
         raise FormatError(f"{path}: spelling has {buckets} rows, which is not a power of two.")
     if "noise.d" in arrays and not (arrays["noise.d"] > 0).all():

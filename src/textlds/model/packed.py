@@ -42,6 +42,7 @@ from textlds.linalg.threads import check_threads
 from textlds.linalg.types import Array, Vector
 from textlds.model.directions import WORDS, Directions, transition_directions
 from textlds.model.exploring import Transition
+from textlds.model.files import check_listed
 from textlds.model.packed_checks import check_arrays, observed
 from textlds.model.packed_parts import PackedLanguage, stored_parts, take_parts
 from textlds.model.textlds import TextLDS
@@ -343,9 +344,7 @@ def read_packed(
     """Read a packed model; its tables are mapped. Anything missing, altered or inconsistent is a FormatError."""
     folder = Path(path)
     config = read_config(folder, kind="model")
-    for name in (ARRAYS, VOCABULARY, HISTORY):
-        if name not in config["files"]:
-            raise FormatError(f"{folder} is incomplete: its config.json does not list {name}.")
+    check_listed(folder, config, (ARRAYS, VOCABULARY, HISTORY))
     try:
         settings = TextSettings.from_json(config["text"])
         vocabulary = Vocabulary.from_json(read_json(folder / VOCABULARY), settings)

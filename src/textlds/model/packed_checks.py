@@ -12,6 +12,7 @@ from textlds.errors import FormatError
 from textlds.learn.settings import Observations
 from textlds.linalg.quantized import PRECISIONS
 from textlds.linalg.types import Array
+from textlds.storage.arrays import expect_arrays
 from textlds.vectors.stored import CONTEXTS, SMALL
 
 _SHIFT = "shift"  # the mean of the gains; there is none where profiles are observed
@@ -60,14 +61,7 @@ def check_arrays(
     if precision == "int8":
         scaled = [name for name, (_, dtype) in expected.items() if dtype == "int8"]
         expected |= {f"{name}.scale": (expected[name][0][:1], "float32") for name in scaled}
-    if set(arrays) != set(expected):
-        raise FormatError(f"{path} holds {sorted(arrays)} instead of {sorted(expected)}.")
-    for name, (shape, dtype) in expected.items():
-        array = arrays[name]
-        if array.shape != shape or array.dtype != np.dtype(dtype):
-            raise FormatError(f"{path}: {name} is {array.dtype}{array.shape} instead of {dtype}{shape}.")
-        if dtype != "int8" and not np.isfinite(array).all():
-            raise FormatError(f"{path}: {name} holds values that are not finite.")
+    expect_arrays(path, arrays, expected)
     F = arrays["shrink"][:, None].astype(np.float64) * arrays["A"]
     if not np.abs(np.linalg.eigvals(F)).max() < 1:
         raise FormatError(f"{path}: A and shrink are not those of a stable filter.")

@@ -32,6 +32,20 @@ def packed_arrays(arrays: Mapping[str, Array]) -> bytes:
     return b"".join(_stored(arrays))
 
 
+def expect_arrays(
+    where: str | Path, arrays: Mapping[str, Array], expected: Mapping[str, tuple[tuple[int, ...], str]]
+) -> None:
+    """Refuse arrays that are not those expected, by name, shape and type, or hold numbers that are not finite."""
+    if set(arrays) != set(expected):
+        raise FormatError(f"{where} holds {sorted(arrays)} instead of {sorted(expected)}.")
+    for name, (shape, dtype) in expected.items():
+        array = arrays[name]
+        if array.shape != shape or array.dtype != np.dtype(dtype):
+            raise FormatError(f"{where}: {name} is {array.dtype}{array.shape} instead of {dtype}{shape}.")
+        if dtype.startswith("float") and not np.isfinite(array).all():
+            raise FormatError(f"{where}: {name} holds values that are not finite.")
+
+
 def _stored(arrays: Mapping[str, Array]) -> Iterator[bytes | memoryview]:
     """Yield the header, and the data of every array."""
     header: dict[str, Any] = {}

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import IO, Any, get_type_hints
 
 from textlds.corpus.reading.tagged import CONLLU_COLUMNS
-from textlds.errors import ArgumentError, MissingExtraError
+from textlds.errors import ArgumentError
+from textlds.storage.tables import parquet_library
 from textlds.tagging.labels import Task
 from textlds.tagging.results import EntitySpan, TaggedSentence
 
@@ -24,7 +25,7 @@ def format_of(path: Path) -> str:
     if kind not in FORMATS:
         raise ArgumentError(f"--output {path}: the name must end in .{', .'.join(FORMATS)} (the format).")
     if kind == "parquet":
-        _pyarrow()
+        parquet_library()
     return kind
 
 
@@ -118,7 +119,7 @@ def _misc(before: str, replaced: dict[str, str]) -> str:
 
 @contextlib.contextmanager
 def _parquet_writer(file: IO[bytes], task: Task) -> Iterator[Write]:
-    pa, parquet = _pyarrow()
+    pa, parquet = parquet_library()
     schema = _arrow_schema(pa, task)
     waiting: list[TaggedSentence] = []
 
@@ -157,12 +158,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list) and value and isinstance(value[0], EntitySpan):
         return [entity._asdict() for entity in value]
     return value
-
-
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtraError("writing Parquet", "parquet") from error
-    return pyarrow, pyarrow.parquet
