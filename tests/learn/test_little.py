@@ -14,7 +14,7 @@ LINE = "the quick brown fox jumps over the lazy dog near the river bank"
 
 def test_few_tokens_are_put_down_to_repeated_lines(caplog):
     textlds.train(texts=[LINE] * 1000, state_size=2, iterations=1)
-    assert "999 of 1,000 lines repeat others and are left out, 12,987 tokens; repeats='all' counts them" in caplog.text
+    assert "999 of 1,000 lines repeat others and are left out, 12,987 tokens; repeats='all'" in caplog.text
     assert "The counts have only 13 tokens" in caplog.text
     caplog.clear()
     textlds.train(texts=[LINE], state_size=2, iterations=1)

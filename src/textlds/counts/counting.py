@@ -95,7 +95,7 @@ def make_request(text: TextSettings | None, settings: CountSettings | None) -> R
     if isinstance(settings.repeats, int) and given.boundaries not in ("line", "sentence"):
         raise ArgumentError(
             f"repeats={settings.repeats} leaves out lines, but boundaries={given.boundaries!r} lets contexts cross "
-            f"them. Use repeats='all', or boundaries='line'."
+            f"them. Use repeats='all' (--repeats all), or boundaries='line' (--boundaries line)."
         )
     return Request(given, settings, vocabulary, record)
 
@@ -275,7 +275,7 @@ def read_vocabulary(corpus: Corpus, store: PieceStore, progress: Progress) -> Vo
         store.facts["repeats"] = found.to_json()
         if found.units_left_out:
             _log.info(
-                "%s of %s lines repeat others and are left out, %s tokens (all are counted with repeats='all').",
+                "%s of %s lines repeat others and are left out, %s tokens; repeats='all' (--repeats all) counts them.",
                 *(f"{n:,}" for n in (found.units_left_out, found.units, found.tokens_left_out)),
             )
     if request.vocabulary is not None:
@@ -285,7 +285,7 @@ def read_vocabulary(corpus: Corpus, store: PieceStore, progress: Progress) -> Vo
     if least > 1:
         store.facts["min_count"] = least
     if least > 1 and request.settings.min_count == "auto":
-        _log.info("Words that occur fewer than %d times are unknown (min_count=1 keeps them).", least)
+        _log.info("Words that occur fewer than %d times are unknown (min_count=1, --min-count 1, keeps them).", least)
     return learn_vocabulary(
         store,
         vocab_size=request.settings.vocab_size,

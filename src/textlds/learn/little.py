@@ -35,4 +35,7 @@ def _left_out(counts: LagCounts) -> str:
     if not repeats.get("units_left_out"):
         return ""
     lines, units, tokens = (f"{repeats[name]:,}" for name in ("units_left_out", "units", "tokens_left_out"))
-    return f"{lines} of {units} lines repeat others and are left out, {tokens} tokens; repeats='all' counts them. "
+    return (
+        f"{lines} of {units} lines repeat others and are left out, {tokens} tokens; "
+        f"repeats='all' (--repeats all) counts them. "
+    )
