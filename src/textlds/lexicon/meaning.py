@@ -45,10 +45,11 @@ from textlds.linalg.tall import Tall, gram
 from textlds.linalg.types import Vector
 
 CORE = 50_000  # K
-# Chosen by the sum of the correlations with five sets of pairs of words, and with SCWS, words in context, on one half of
-# each. Square roots with |λ|^¼ have 248.0 and 65.1, cube roots 251.1 and 65.1, cube roots with |λ|^⅛ 253.3 and 64.7, with
-# what alternates counting less 255.2 and 65.0. Worse: fifth roots (244.7 where cube roots have 251.1), positive pointwise
-# mutual information (245.6), leaving out the first ten columns (SCWS 62.1), profiles beside these vectors.
+# Chosen by the sum of the correlations with five sets of pairs of words, and with SCWS, words in context, on one
+# half of each. Square roots with |λ|^¼ have 248.0 and 65.1, cube roots 251.1 and 65.1, cube roots with |λ|^⅛ 253.3
+# and 64.7, with what alternates counting less 255.2 and 65.0. Worse: fifth roots (244.7 where cube roots have
+# 251.1), positive pointwise mutual information (245.6), leaving out the first ten columns (SCWS 62.1), profiles
+# beside these vectors.
 _POWER = 0.125  # of |λ|
 _ALTERNATING = 0.7  # c of a negative λ
 _RARE = 20.0  # n₁
