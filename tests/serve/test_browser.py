@@ -293,10 +293,20 @@ def test_a_server_with_a_token_asks_for_it(page: Page, start: Callable[..., Serv
     server = start(model_folder, environment={"TEXTLDS_TOKEN": "s3cret"})
     page.driver.get(f"{server.address}/")
     page.wait("return document.getElementById('ask').open")
+    page.type("#token", "wrong")
+    page.press("#ask button")
+    page.wait("return document.querySelector('#ask label').textContent.includes('refused')")
+    page.wait("return document.getElementById('ask').open")
     page.type("#token", "s3cret")
     page.press("#ask button")
     page.wait("return document.body.dataset.ready === 'yes'")
     page.settled()
     assert page.texts(".tokens .token")
-    page.driver.get_log("browser")  # the browser itself reports the 401
     page.run("sessionStorage.clear()")
+    page.driver.get(f"{server.address}/#learning")
+    page.driver.refresh()
+    page.wait("return document.getElementById('ask').open")
+    page.run("document.getElementById('ask').close()")  # as Escape does
+    page.wait("return document.getElementById('problem').textContent.includes('Reload the page')")
+    page.driver.get("about:blank")
+    page.driver.get_log("browser")  # the browser itself reports the 401

@@ -86,11 +86,15 @@ function say(message) {
   $("status").textContent = message;
 }
 
-function askToken() {
+/** Ask for the token of the server; null if the dialog is left without one. */
+function askToken(refused) {
   return new Promise((resolve) => {
     const dialog = $("ask");
-    dialog.addEventListener("close", () => resolve($("token").value), { once: true });
+    dialog.querySelector("label").textContent = refused ? "The server refused this token. Try another." : "This server asks for a token.";
+    dialog.returnValue = "";
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "ok" ? $("token").value.trim() : null), { once: true });
     dialog.showModal();
+    $("token").select();
   });
 }
 

@@ -18,7 +18,9 @@ export class Remote {
       throw new Error("The server does not answer. Is it still running?");
     }
     if (response.status === 401) {
-      this.token = await this.askToken();
+      const given = await this.askToken(Boolean(this.token));
+      if (given === null) throw new Error("This server needs a token. Reload the page to enter it.");
+      this.token = given;
       sessionStorage.setItem("textlds-token", this.token);
       return this.ask(path, body);
     }
