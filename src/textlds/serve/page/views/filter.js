@@ -68,8 +68,11 @@ export default {
       };
       const now = [path.pred[at], path.filt[at], path.smooth[at]];
       now.forEach((point) => free(point, "xxxx"));
-      const below = now[2][1] > now[1][1]; // the chosen word stands on the side the smoother does not go to
-      taken.push(boxed(x(now[1]), y(now[1]) + (below ? 18 : -20), 6 * path.tokens[at].length, 12));
+      const half = 6 * path.tokens[at].length;
+      const covers = (shift) => [now[0], now[2]].some((point) => Math.abs(x(point) - x(now[1])) < half + 7
+        && Math.abs(y(point) - y(now[1]) - shift) < 15); // a mark of the state
+      const below = covers(-20) && !covers(23);
+      taken.push(boxed(x(now[1]), y(now[1]) + (below ? 23 : -20), half, 12));
       const past = path.filt.slice(0, at).map((point, i) => [point, path.tokens[i], i]).reverse()
         .filter(([point, word]) => free(point, word, -11)); // the latest words first
       show(picture,
@@ -84,7 +87,7 @@ export default {
         s("circle", { transform: place(now[0]), r: 6, class: "predicted" }),
         s("circle", { transform: place(now[1]), r: 7, class: "filtered" }),
         s("circle", { transform: place(now[2]), r: 7, class: "smoothed" }),
-        s("text", { transform: place(now[1]), dy: below ? 24 : -14, class: "here" }, path.tokens[at]));
+        s("text", { transform: place(now[1]), dy: below ? 29 : -14, class: "here" }, path.tokens[at]));
     }
 
     /** The words nearest to the state at each of three times. */
