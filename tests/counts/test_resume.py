@@ -349,6 +349,7 @@ FORGED = {
     "ids too small": ("piece-000003", "", {"ids": setting(1, -5)}),
     "offsets": ("piece-000003", "", {"offsets": setting(1, 10**12)}),
     "counts": ("piece-000003", "", {"counts": setting(1, -1)}),
+    "types that are not UTF-8": ("piece-000003", "", {"types": setting(0, 0x9E)}),
     "no table": ("piece-000003", "", {"types": None}),
     "pointers": ("run-00001", "run.safetensors", {"pointers": setting(700, 10**9)}),
     "no pointers": ("run-00001", "run.safetensors", {"pointers": None}),

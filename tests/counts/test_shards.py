@@ -88,6 +88,16 @@ def test_a_shard_without_one_of_its_arrays_is_refused_however_it_is_read(sharded
             read(sharded)
 
 
+@pytest.mark.parametrize("bounds", [[], "", [0], [0, 4, 9], [0, 9, 4, 1000]])
+def test_bounds_that_do_not_cover_the_rows_are_refused(sharded: Path, bounds: object) -> None:
+    config = json.loads((sharded / "config.json").read_text())
+    (sharded / "config.json").write_text(json.dumps({**config, "bounds": bounds}))
+    reseal(sharded)
+    for read in (LagCounts.load, read_in_blocks):
+        with pytest.raises(FormatError, match="shards must cover rows"):
+            read(sharded)
+
+
 def test_lags_without_numbers_of_pairs_are_refused(sharded: Path) -> None:
     config = json.loads((sharded / "config.json").read_text())
     (sharded / "config.json").write_text(json.dumps({**config, "pairs": config["pairs"][:-1]}))

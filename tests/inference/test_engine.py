@@ -11,7 +11,7 @@ from oracles import gaussian
 from oracles.synthetic import KINDS, canonical_of, random_lds
 from textlds.inference import engine as engine_module
 from textlds.inference.engine import Engine, sequence_starts, taken
-from textlds.inference.kernels import smooth_one, unpack_on_sphere
+from textlds.inference.kernels import unpack_on_sphere
 
 V, H = 9, 3
 RAGGED = [5, 1, 0, 17, 2, 0, 1, 30, 17]
@@ -108,14 +108,18 @@ def test_any_lengths(lengths, seed, method):
     close(found, truth(params, m, engine, ids, lengths, exact=method == "exact"), 1e-8)
 
 
-def test_kernel_and_its_uncompiled_twin_agree():
-    _, _, engine = make_engine(4, h=5)
-    ids = random_ids(2, 11)
-    compiled = engine.one(ids)
-    pred, filt, smooth = np.empty((11, 5)), engine.gains[ids], np.empty((11, 5))
-    smooth_one.py_func(engine.A, engine.AT, engine.shrink, pred, filt, smooth)
-    for found, twin in ((compiled.pred, pred), (compiled.filt, filt), (compiled.smooth, smooth)):
-        np.testing.assert_allclose(found, twin, rtol=1e-12, atol=1e-14)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("method", ["filter", "smooth", "exact"])
+def test_a_sequence_has_the_same_bits_alone_and_among_others(method, dtype):
+    _, _, engine = make_engine(4, h=21, dtype=dtype)
+    pieces = [random_ids(seed, length) for seed, length in enumerate([7, 1, 30, 64, 65, 7, 3, 2, 90, 11, 7])]
+    together = run(engine, np.concatenate(pieces), [len(piece) for piece in pieces], method)
+    begin = 0
+    for piece in pieces:
+        alone = run(engine, piece, [len(piece)], method)
+        for name, means in alone.items():
+            np.testing.assert_array_equal(means, together[name][begin : begin + len(piece)])
+        begin += len(piece)
 
 
 def test_rows_beyond_a_table_are_of_the_one_that_follows_it():

@@ -197,13 +197,22 @@ def test_perplexities_add_up(calibrated):
     assert np.isnan(Perplexity.of().known_perplexity)
 
 
+@pytest.mark.parametrize("link", ["log-linear", "clipped"])
+def test_a_text_has_the_same_bits_alone_and_among_others(calibrated, model, trained, link):
+    fresh = chain(700, seed=5)
+    asked = calibrated if link == "log-linear" else model.with_language_model(lines_of(trained), link=link, threads=1)
+    texts = [fresh[i : i + n] for i, n in ((0, 1), (5, 40), (60, 7), (70, 64), (140, 2), (150, 200), (400, 7), (8, 3))]
+    together = [s.bits.tobytes() for s in asked.surprisal(texts, threads=1)]
+    assert together == [next(iter(asked.surprisal([text], threads=1))).bits.tobytes() for text in texts]
+    assert together == [s.bits.tobytes() for s in asked.surprisal([*texts, *texts, fresh], threads=1)][: len(texts)]
+
+
 def test_threads_and_windows_change_no_bit(calibrated, monkeypatch):
     texts = [chain(n, seed=n) for n in (1, 50, 400, 3, 90, 2000)]
     whole = [s.bits.tobytes() for s in calibrated.surprisal(texts, threads=1)]
     assert whole == [s.bits.tobytes() for s in calibrated.surprisal(texts, threads=3)]
     monkeypatch.setattr("textlds.inference.windows._WINDOW", 60)
-    for found, expected in zip(calibrated.surprisal(iter(texts)), whole, strict=True):
-        np.testing.assert_allclose(found.bits, np.frombuffer(expected), rtol=1e-4)
+    assert whole == [s.bits.tobytes() for s in calibrated.surprisal(iter(texts))]
 
 
 def test_calibration_is_deterministic_and_says_what_it_did(model, calibrated, trained, held_out):
@@ -252,6 +261,9 @@ def test_a_spoilt_language_model_is_refused(calibrated, tmp_path):
     assert "does not have" in spoil("d", put("lag1.later", lambda later: later + 1000))
     assert "begin" in spoil("e", put("lag2.pointers", lambda p: p[::-1].copy()))
     assert "classes" in spoil("f", put("readout.classes", lambda c: c * 0))
+    assert "negative counts" in spoil("h", put("counts", lambda c: -c))
+    for name, spoilt in (("base", -1e300), ("base", 1e300), ("left", -1e300), ("left", 2.0), ("values", 3e38)):
+        assert "not probabilities" in spoil("i", put(f"lag2.{name}", lambda b, v=spoilt: np.full_like(b, v)))
     assert "instead of" in spoil("g", lambda arrays: arrays.pop("edges"))
 
 

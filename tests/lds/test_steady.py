@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -8,7 +9,7 @@ import scipy.linalg as sl
 
 from oracles import gaussian
 from oracles.synthetic import KINDS, random_lds
-from textlds.errors import NotStationaryError
+from textlds.errors import ConvergenceError, NotStationaryError
 from textlds.lds.params import check_stationary
 from textlds.lds.steady import filtered_covariance, steady_state
 
@@ -37,6 +38,13 @@ def test_everything_against_the_dense_steady_state(case):
     close(steady.F, params.A - truth.gain_words @ params.C @ params.A)
     close(steady.J, truth.smoother_gain)
     close(steady.P, np.eye(H) - truth.smoother_gain @ params.A)
+
+
+@pytest.mark.parametrize("Q", [0.0, 1e300])
+def test_a_model_without_a_steady_state_in_these_numbers_is_an_error(Q):
+    params, _ = random_lds(0, V=V, h=H)
+    with pytest.raises(ConvergenceError):
+        steady_state(dataclasses.replace(params, A=0 * params.A, Q=np.full((H, H), Q)))
 
 
 def test_log_determinant_and_gram_matrix_of_the_innovations(case):

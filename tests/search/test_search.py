@@ -18,7 +18,7 @@ import pytest
 from counts.texts import make_text
 from integrations.limits import files_up_to
 from model.worlds import counts_of, fit, grammar_text, random_model, with_meaning
-from storage.sealing import seal
+from storage.sealing import alter_arrays, part, reseal_work, seal
 from textlds.corpus.reading import texts
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.tokens.types import TypeTable
@@ -495,6 +495,28 @@ def test_interrupted_work_is_resumed_and_damaged_parts_are_made_again(corpus, tm
     finished = OccurrenceIndex.build(MODEL, corpus, output, resume=True, **options)
     assert len(finished) > 0
     assert not list(tmp_path.glob("*.work"))
+
+
+def test_forged_types_of_unfinished_work_are_read_again(corpus, tmp_path, monkeypatch):
+    """Sums are right: whoever alters a folder may put them right."""
+
+    def interrupt(*_, **__):
+        raise Interruption
+
+    with monkeypatch.context() as patch:
+        patch.setattr(building, "select", interrupt)
+        with pytest.raises(Interruption):
+            OccurrenceIndex.build(MODEL, corpus, tmp_path / "i", threads=1)
+    work = tmp_path / "i.work"
+
+    def spoilt(types):
+        types[0] = 0xFF
+        return types
+
+    alter_arrays(part(work, "copy") / "arrays.safetensors", types=spoilt)
+    reseal_work(work)
+    found = OccurrenceIndex.build(MODEL, corpus, tmp_path / "i", resume=True, threads=1)
+    assert found.words == OccurrenceIndex.build(MODEL, corpus, tmp_path / "whole", threads=1).words
 
 
 def test_faiss_that_cannot_write(tmp_path):

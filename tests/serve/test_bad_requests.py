@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import numpy as np
 import pytest
 
 from serve.running import Served
@@ -121,11 +120,7 @@ def test_a_full_queue_says_when_to_come_back(start: Callable[..., Served], model
     assert len(refused) + len(answered) == 24
     assert refused[0].json()["error_type"] == "Overloaded"
     assert int(refused[0].headers["retry-after"]) >= 1
-    # requests are computed together, and the last digits of an answer may differ with what is computed beside it
-    first, *others = ([(one["tokens"], one["bits"]) for one in answer.json()] for answer in answered)
-    for other in others:
-        assert [tokens for tokens, _ in other] == [tokens for tokens, _ in first]
-        np.testing.assert_allclose([bits for _, bits in other], [bits for _, bits in first], atol=2e-4)
+    assert len({answer.content for answer in answered}) == 1  # whatever was computed beside them
 
 
 def test_the_token_is_asked_for(start: Callable[..., Served], model_folder: Path) -> None:

@@ -43,6 +43,11 @@ def predictions(of, sentences=TEST):
     return [(s.tags, s.confidences) for s in of.tag([list(s.tokens) for s in sentences], threads=1)]
 
 
+def test_a_text_has_the_same_tags_and_confidences_alone_and_among_others(tagger):
+    together = predictions(tagger)
+    assert together == [predictions(tagger, [sentence])[0] for sentence in TEST]
+
+
 def test_it_learns_tags(tagger):
     score = score_tagger(tagger, TEST)
     assert score.accuracy.all > 95

@@ -49,6 +49,23 @@ def oracle_means(model, tokens, method):
     return means, second_moments
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("weighting", "method"),
+    [("fitted", "smooth"), ("fitted", "filter"), ("fitted", "exact"), ("equal", "smooth"), ("equal", "filter")],
+)
+def test_a_text_has_the_same_bits_alone_and_among_others(weighting, method, dtype):
+    model = with_meaning(random_model(3, V=60, h=19))
+    rng = np.random.default_rng(0)
+    words = [*names(59), "unseen", "unheard"]
+    texts = [[words[i] for i in rng.integers(0, len(words), n)] for n in (7, 1, 40, 2, 64, 65, 7, 700, 3, 30, 1)]
+    parts = [part for part in PARTS if method != "filter" or part not in ("right_context", "next_word")]
+    options = {"parts": parts, "weighting": weighting, "method": method, "dtype": dtype, "threads": 1}
+    together = vectors(model, texts, **options)
+    for text, found in zip(texts, together, strict=True):
+        np.testing.assert_array_equal(vectors(model, [text], **options)[0], found)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("method", ["smooth", "filter", "exact"])
 def test_parts_have_the_cosines_of_the_whitened_oracle_means(kind, method):

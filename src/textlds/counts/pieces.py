@@ -18,7 +18,7 @@ import numpy as np
 from textlds.corpus.reading.opening import Chunk
 from textlds.corpus.settings import END, TextSettings
 from textlds.corpus.tokens.tokenizer import ChunkTokenizer
-from textlds.corpus.tokens.types import TypeTable, pack
+from textlds.corpus.tokens.types import TypeTable, check_words, pack
 from textlds.corpus.unknown import unknown_classes
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.counts import kernels
@@ -101,6 +101,7 @@ class Piece:
                 and bool((np.diff(offsets) >= 0).all() and (counts > 0).all())
             )
             if sound and len(counts):
+                check_words(types, offsets)
                 table.add_bytes(types, offsets, counts)
             if not sound or len(table) != len(counts) or (len(ids) and not END <= ids.min() <= ids.max() < len(table)):
                 raise ValueError("ids or types out of range")

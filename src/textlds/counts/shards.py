@@ -199,7 +199,8 @@ def shards_of(place: Place, config: Mapping[str, Any], n_rows: int) -> Shards:
     if BOUNDS not in config:
         return Shards(place, (0, n_rows), max_lag, pairs, ())
     bounds, names = [int(n) for n in config[BOUNDS]], config["shards"]
-    if max_lag < 1 or bounds[0] != 0 or bounds[-1] != n_rows or sorted(set(bounds)) != bounds:
+    ends = bounds[:1] + bounds[-1:]  # none of either where there are no bounds
+    if max_lag < 1 or ends != [0, n_rows] or sorted(set(bounds)) != bounds:
         raise FormatError(f"{place.path}: shards must cover rows 0..{n_rows} in order, not {bounds}. {REMEDY}")
     if len(names) != len(bounds) - 1 or any(name not in config["files"] for name in names):
         raise FormatError(f"{place.path}: config.json does not list a file for each of {len(bounds) - 1} shards.")

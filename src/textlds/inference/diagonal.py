@@ -24,6 +24,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,8 @@ from numpy.typing import NDArray
 from textlds.inference.scans import cut, finish, number_words, scan_backward, scan_forward
 from textlds.lds.canonical import CanonicalSystem
 from textlds.linalg.equations import solve_stein
-from textlds.linalg.threads import one_blas_thread, parallel_map
+from textlds.linalg.products import add_product, product
+from textlds.linalg.threads import parallel_map
 from textlds.linalg.types import Array, Matrix, Vector
 
 Index = NDArray[np.int64]
@@ -76,7 +78,7 @@ class CommonWords:
         """Return gains · matrix, computed once."""
         with self._lock:
             if id(matrix) not in self._tables:  # kept with the matrix, so that no other gets its id
-                self._tables[id(matrix)] = matrix, self.gains @ matrix
+                self._tables[id(matrix)] = matrix, product(self.gains, matrix)
             return self._tables[id(matrix)][1]
 
 
@@ -111,7 +113,11 @@ class DiagonalEngine:
             self._enter_left = np.ascontiguousarray(self._enter[:, : len(self._real)])
             self._filtered = self._typed(basis.T)
             self._ending = self._typed((identity - self._S).T @ basis)
-            self.overlap = system.memory(_FORGOTTEN)
+
+    @cached_property
+    def overlap(self) -> int:
+        """How many tokens of warm-up a part of a long sequence needs."""
+        return self._system.memory(_FORGOTTEN)
 
     @property
     def usable(self) -> bool:
@@ -152,9 +158,10 @@ class DiagonalEngine:
         fresh = np.zeros(len(numbers) + 1, np.bool_)
         fresh[starts] = True
         maps = [self._enter if both else self._enter_left, *(reading.own for reading, _ in readings)]
-        tables = [np.empty((len(gains), matrix.shape[1]), self.dtype) for matrix in maps]
+        tables = [np.zeros((len(gains), matrix.shape[1]), self.dtype) for matrix in maps]
         bounds = np.empty((len(starts) + 2 * (len(numbers) // _PIECE + 1), 4), np.int64)
-        piece = max(_PIECE, self.overlap)
+        overlap = self.overlap if np.diff(starts).max() > _PIECE else 0  # takes a while to find out
+        piece = max(_PIECE, overlap)
         kept = None if common is None or words is None else words < len(common.gains)
         rest = gains if kept is None else gains[~kept]
 
@@ -162,9 +169,9 @@ class DiagonalEngine:
             part = rest[begin : begin + _ROWS]
             for table, matrix in zip(tables, maps, strict=True):
                 if kept is None:
-                    np.matmul(part, matrix, out=table[begin : begin + _ROWS])
+                    add_product(part, matrix, table[begin : begin + _ROWS])
                 else:
-                    table[places[begin : begin + _ROWS]] = part @ matrix
+                    table[places[begin : begin + _ROWS]] = product(part, matrix)
 
         def work(bound: Index) -> None:
             low, begin, end, high = bound.tolist()
@@ -172,29 +179,29 @@ class DiagonalEngine:
             scan_forward(numbers, fresh, tables[0], self._real, self._rotation, low, high, scans)
             if both:
                 last = np.flatnonzero(fresh[low + 1 : high + 1])
-                filtered = scans[last, : len(self._real)] @ self._filtered
+                filtered = product(scans[last], self._filtered)
                 filtered += gains[numbers[low + last]]
-                ends = filtered @ self._ending
+                ends = product(filtered, self._ending)
                 scan_backward(
                     numbers, fresh, tables[0], self._real, self._rotation, low, high, ends, scans
                 )  # fmt: skip
                 last, filtered = _within(last, filtered, begin - low, end - low)
             for (reading, column), own in zip(readings, tables[1:], strict=True):
                 context = _buffer("context", end - begin, own.shape[1], self.dtype)
-                np.matmul(scans[begin - low : end - low, : len(reading.context)], reading.context, out=context)
+                context[:] = 0
+                add_product(scans[begin - low : end - low], reading.context, context)
                 if reading.end is not None:
-                    context[last] += filtered @ reading.end
+                    context[last] += product(filtered, reading.end)
                 finish(context, own, numbers, begin, end, out, column)
                 if reading.nothing_at_end:
                     out[begin + last, column : column + own.shape[1]] = 0
 
-        with one_blas_thread():
-            if kept is not None and common is not None and words is not None:
-                places = np.flatnonzero(~kept)
-                for table, matrix in zip(tables, maps, strict=True):
-                    table[kept] = common.table(matrix)[words[kept]]
-            parallel_map(derive, range(0, len(rest), _ROWS), threads=threads)
-            parallel_map(work, bounds[: cut(starts, piece, self.overlap, bounds)], threads=threads)
+        if kept is not None and common is not None and words is not None:
+            places = np.flatnonzero(~kept)
+            for table, matrix in zip(tables, maps, strict=True):
+                table[kept] = common.table(matrix)[words[kept]]
+        parallel_map(derive, range(0, len(rest), _ROWS), threads=threads)
+        parallel_map(work, bounds[: cut(starts, piece, overlap, bounds)], threads=threads)
 
     def _typed(self, matrix: Matrix) -> Array:
         return np.ascontiguousarray(matrix, self.dtype)

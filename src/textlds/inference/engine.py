@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textlds.errors import check_finite
-from textlds.inference.kernels import smooth_one, take_rows
+from textlds.inference.kernels import filter_steps, smooth_steps, take_rows
 from textlds.inference.packing import Packing, batches, pack, positions_within
 from textlds.lds.canonical import CanonicalSystem
 from textlds.lds.exact import ExactGains, exact_gains
 from textlds.lexicon.unknown import UnknownWords
+from textlds.linalg.products import add_product, product
 from textlds.linalg.threads import one_blas_thread, parallel_map
 from textlds.linalg.types import Array
 
@@ -79,7 +80,8 @@ class Engine:
     @cached_property
     def exact(self) -> ExactGains:
         """The gains of the first positions of a sequence."""
-        return exact_gains(self.system)
+        with one_blas_thread():
+            return exact_gains(self.system)
 
     @staticmethod
     def is_short(starts: Index) -> bool:
@@ -124,8 +126,7 @@ class Engine:
             kept = (places >= np.repeat(keep_from[batch], lengths)) & (places < np.repeat(keep_to[batch], lengths))
             consume(posterior, packing.rows[kept], places[kept])
 
-        with one_blas_thread():
-            parallel_map(work, batches(last - first, tokens=_BATCH_TOKENS), threads=threads)
+        parallel_map(work, batches(last - first, tokens=_BATCH_TOKENS), threads=threads)
 
     def one(self, ids: NDArray[np.int32], extra: Array | None = None) -> Posterior:
         """Smooth one short sequence with the least delay; ``extra`` holds the gains of words without a row."""
@@ -133,44 +134,44 @@ class Engine:
 
     def smoothed(self, gains: Array) -> Posterior:
         """Smooth one short sequence, given k(w_t) of its words, (n, h), which is overwritten."""
-        pred, smooth = np.empty_like(gains), np.empty_like(gains)
-        smooth_one(self.A, self.AT, self.shrink, pred, gains, smooth)
-        return Posterior(pred, gains, smooth, np.arange(len(gains) + 1, dtype=np.int64))
+        return self._posterior(gains, np.arange(len(gains) + 1, dtype=np.int64), "smooth")
 
     def batch(self, ids: NDArray[np.int32], packing: Packing, method: Method, extra: Array | None = None) -> Posterior:
         """Infer the posteriors of one packed batch; ``extra`` holds the gains of words without a row."""
-        filt = taken(self.gains, ids, extra)  # k(w_t); becomes x̂_t in place
+        return self._posterior(taken(self.gains, ids, extra), packing.steps, method)
+
+    def _posterior(self, filt: Array, steps: Index, method: Method) -> Posterior:
+        """Infer the posteriors of packed sequences; ``filt`` holds k(w_t) and becomes x̂_t."""
         pred = np.zeros_like(filt)
         exact = self.exact if method == "exact" else None
-        self._filter(pred, filt, packing.steps, exact)
-        smooth = None if method == "filter" else self._smooth(pred, filt, packing.steps, exact)
-        return Posterior(pred, filt, smooth, packing.steps)
+        self._filter(pred, filt, steps, exact)
+        smooth = None if method == "filter" else self._smooth(pred, filt, steps, exact)
+        return Posterior(pred, filt, smooth, steps)
 
     def _filter(self, pred: Array, filt: Array, steps: Index, exact: ExactGains | None) -> None:
+        own = min(0 if exact is None else len(exact), len(steps) - 1)  # steps with gains of their own
         R = 1 - self.shrink
-        for t in range(len(steps) - 1):
+        for t in range(own):
             now = slice(steps[t], steps[t + 1])
             n = steps[t + 1] - steps[t]
             if t > 0:
-                np.matmul(filt[steps[t - 1] : steps[t - 1] + n], self.AT, out=pred[now])
-            if exact is not None and t < len(exact):
-                # x̂ = p + Σ_filt,t (k − R p)
-                cov_filt = exact.cov_filt[t].astype(self.dtype)
-                filt[now] = pred[now] + (filt[now] - R * pred[now]) @ cov_filt
-            else:
-                filt[now] += self.shrink * pred[now]
+                add_product(filt[steps[t - 1] : steps[t - 1] + n], self.AT, pred[now])
+            # x̂ = p + Σ_filt,t (k − R p)
+            assert exact is not None
+            cov_filt = exact.cov_filt[t].astype(self.dtype)
+            filt[now] = pred[now] + product(filt[now] - R * pred[now], cov_filt)
+        filter_steps(self.AT, self.shrink, steps, own, pred, filt)
 
     def _smooth(self, pred: Array, filt: Array, steps: Index, exact: ExactGains | None) -> Array:
         smooth = filt.copy()
-        for t in range(len(steps) - 3, -1, -1):
+        own = min(0 if exact is None else len(exact), len(steps) - 2)
+        smooth_steps(self.A, self.shrink, steps, max(own, 0), pred, smooth)
+        for t in range(own - 1, -1, -1):
             following = slice(steps[t + 1], steps[t + 2])
             n = steps[t + 2] - steps[t + 1]
-            correction = smooth[following] - pred[following]
-            if exact is not None and t < len(exact):
-                smooth[steps[t] : steps[t] + n] += correction @ exact.smoother[t].T.astype(self.dtype)
-            else:
-                correction *= self.shrink
-                smooth[steps[t] : steps[t] + n] += correction @ self.A
+            assert exact is not None
+            gain = np.ascontiguousarray(exact.smoother[t].T, self.dtype)
+            add_product(smooth[following] - pred[following], gain, smooth[steps[t] : steps[t] + n])
         return smooth
 
     def _pieces(self, starts: Index, method: Method) -> tuple[Index, Index, Index, Index]:

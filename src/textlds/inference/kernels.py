@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from textlds.compiled import kernel_fma
+from textlds.linalg.products import add_product
 from textlds.linalg.sphere import NOTHING
 
 
@@ -18,44 +19,33 @@ def take_rows(table, extra, rows, out):  # type: ignore[no-untyped-def]
 
 
 @kernel_fma
-def smooth_one(A, AT, shrink, pred, filt, smooth):  # type: ignore[no-untyped-def]
-    """Filter and smooth one short sequence with as little delay as possible.
+def filter_steps(AT, shrink, steps, begin, pred, filt):  # type: ignore[no-untyped-def]
+    """Filter packed sequences from time step ``begin`` on: p_t = A x̂_{t−1}, x̂_t = φ ∘ p_t + k(w_t).
 
-    The matrices stay in the cache and are read row by row: p += x_j · (row j of Aᵀ) needs no horizontal sums.
-    Fills pred, filt and smooth, each (n, h); filt holds k(w_t) before.
+    Fills pred, which is zero, and filt, which holds k(w_t); both (n, h).
     """
-    n, h = pred.shape
-    for t in range(n):
-        p = pred[t]
-        p[:] = 0
+    for t in range(begin, len(steps) - 1):
+        first, last = steps[t], steps[t + 1]
         if t > 0:
-            _accumulate(AT, filt[t - 1], p)
-        for i in range(h):
-            filt[t, i] += shrink[i] * p[i]
-    for i in range(h):
-        smooth[n - 1, i] = filt[n - 1, i]
-    correction = np.empty(h, pred.dtype)
-    for t in range(n - 2, -1, -1):
-        for i in range(h):
-            correction[i] = shrink[i] * (smooth[t + 1, i] - pred[t + 1, i])
-            smooth[t, i] = filt[t, i]
-        _accumulate(A, correction, smooth[t])
+            add_product(filt[steps[t - 1] : steps[t - 1] + last - first], AT, pred[first:last])
+        for i in range(first, last):
+            for c in range(len(shrink)):
+                filt[i, c] += shrink[c] * pred[i, c]
 
 
 @kernel_fma
-def _accumulate(rows, x, y):  # type: ignore[no-untyped-def]
-    """Add Σ_j x_j rows[j] to y, four rows at a time."""
-    h = len(y)
-    fours = len(x) // 4 * 4
-    for j in range(0, fours, 4):
-        x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
-        r0, r1, r2, r3 = rows[j], rows[j + 1], rows[j + 2], rows[j + 3]
-        for i in range(h):
-            y[i] += x0 * r0[i] + x1 * r1[i] + x2 * r2[i] + x3 * r3[i]
-    for j in range(fours, len(x)):
-        x0, r0 = x[j], rows[j]
-        for i in range(h):
-            y[i] += x0 * r0[i]
+def smooth_steps(A, shrink, steps, end, pred, smooth):  # type: ignore[no-untyped-def]
+    """Smooth packed sequences down to time step ``end``: x̄_t = x̂_t + Aᵀ (φ ∘ (x̄_{t+1} − p_{t+1})).
+
+    ``smooth`` holds x̂_t, (n, h).
+    """
+    correction = np.empty_like(smooth[steps[0] : steps[1]])
+    for t in range(len(steps) - 3, end - 1, -1):
+        first, last = steps[t + 1], steps[t + 2]
+        for i in range(first, last):
+            for c in range(len(shrink)):
+                correction[i - first, c] = shrink[c] * (smooth[i, c] - pred[i, c])
+        add_product(correction[: last - first], A, smooth[steps[t] : steps[t] + last - first])
 
 
 @kernel_fma

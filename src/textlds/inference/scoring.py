@@ -22,6 +22,7 @@ from textlds.corpus.encoding import Encoder, Text
 from textlds.errors import check_finite
 from textlds.inference.engine import Consumer, Engine, Index, Posterior
 from textlds.inference.windows import flatten, visible, windows
+from textlds.linalg.products import product
 from textlds.linalg.types import Vector
 
 
@@ -104,7 +105,7 @@ def score_writer(
             times = np.searchsorted(posterior.steps, rows, side="right") - 1
             for t in range(min(len(exact_gains), int(times.max(initial=-1)) + 1)):
                 at = times == t
-                quadratic[at] = np.einsum("ij,jk,ik->i", v[at], exact_gains.cov_filt[t], v[at], optimize=True)
+                quadratic[at] = np.einsum("ij,ij->i", product(v[at], exact_gains.cov_filt[t]), v[at])
                 logdet[at] = exact_gains.logdet_S[t]
         cross = np.einsum("ij,ij->i", p, R * p - 2 * l)
         out[places] = -0.5 * (logdet + word_terms[words] + cross - quadratic)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textlds.inference.engine import Engine, Index, Posterior
+from textlds.linalg.products import product
 from textlds.linalg.threads import one_blas_thread
 from textlds.linalg.types import Array
 
@@ -47,8 +48,7 @@ class Contexts:
 
     def pred(self, engine: Engine) -> Array:
         """Return p_t = A (φ ∘ p_{t−1} + k(w_{t−1})), (n, h)."""
-        pred: Array = (engine.shrink * self.before + self.gains(engine)) @ engine.AT
-        return pred
+        return product(engine.shrink * self.before + self.gains(engine), engine.AT)
 
     def blocks(self, size: int) -> Iterator[slice]:
         """Cut the contexts into slices of at most ``size``."""

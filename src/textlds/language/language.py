@@ -76,6 +76,7 @@ class LanguageModel:
         return cls(arrays["counts"], Mixture(arrays["edges"], arrays["weights"]), readout, bigrams, facts)
 
 
+_ROUNDING = 1e-3  # by which probabilities may differ from one in sum
 _BIGRAM = ("pointers", "later", "values", "left", "base")
 
 
@@ -118,6 +119,18 @@ def _check_shapes(arrays: Mapping[str, Array], lags: list[int], size: int, h: in
     for name, shape in shapes.items():
         if arrays[name].shape != shape:
             raise FormatError(f"{name} of a language model is of shape {arrays[name].shape} instead of {shape}.")
+    if (arrays["counts"] < 0).any():
+        raise FormatError("a language model holds negative counts of words.")
+    for lag in lags:
+        base, left, values = (arrays[f"lag{lag}.{name}"] for name in ("base", "left", "values"))
+        sums = np.bincount(np.repeat(np.arange(size), np.diff(arrays[f"lag{lag}.pointers"])), values, minlength=size)
+        kinds = (base, left + _ROUNDING, values)
+        if (
+            any((some < 0).any() for some in kinds)
+            or abs(base.sum() - 1) > _ROUNDING
+            or (np.abs(left + sums - 1) > _ROUNDING).any()
+        ):
+            raise FormatError(f"the bigrams of lag {lag} are not probabilities.")
     weights = arrays["weights"]
     if (weights < 0).any() or not np.allclose(weights.sum(axis=1), 1) or not (weights[:, 0] > 0).all():
         raise FormatError("the weights of a language model are not probabilities.")

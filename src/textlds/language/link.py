@@ -18,6 +18,7 @@ import numpy as np
 
 from textlds.inference.engine import Engine
 from textlds.language.contexts import Contexts, Rows
+from textlds.linalg.products import product
 from textlds.linalg.types import Array, Matrix, Vector
 
 FLOOR = 0.1  # ε
@@ -37,9 +38,9 @@ class ClippedLink:
 
     def __init__(self, engine: Engine, C: Matrix, frequencies: Vector, unigram: Vector, share: float) -> None:
         self._engine = engine
-        # (V, h): (μ^½ ∘ C p) / λ with p in the coordinates of the engine
+        # (h, V): (μ^½ ∘ C p) / λ with p in the coordinates of the engine
         output = engine.system.outputs(np.sqrt(frequencies)[:, None] / share * C)
-        self._output = np.ascontiguousarray(output, np.float32)
+        self._output = np.ascontiguousarray(output.T, np.float32)
         self._unigram = unigram.astype(np.float32)
 
     def of(self, contexts: Contexts, words: Rows) -> Vector:
@@ -58,7 +59,7 @@ class ClippedLink:
         return weights
 
     def _weights(self, contexts: Contexts) -> Array:
-        weights: Array = contexts.pred(self._engine) @ self._output.T
+        weights = product(contexts.pred(self._engine), self._output)
         weights += self._unigram
         np.maximum(weights, np.float32(FLOOR) * self._unigram, out=weights)
         return weights

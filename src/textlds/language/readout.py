@@ -13,7 +13,6 @@ of them O(V h).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from textlds.inference.engine import Engine
 from textlds.language.classes import Classes
 from textlds.language.contexts import Contexts, Rows
 from textlds.language.logistic import Logistic, exponentiate, fit_logistic
+from textlds.linalg.products import product
 from textlds.linalg.threads import parallel_map
 from textlds.linalg.types import Array, Matrix, Vector
 from textlds.progress import Progress
@@ -64,48 +64,47 @@ class BoundReadout:
 
     def __init__(self, readout: Readout, engine: Engine) -> None:
         self._gains = drawn_in_gains(engine)
-        self._readout = readout.transformed(np.linalg.inv(engine.system.T))
-
-    @cached_property
-    def _members(self) -> list[NDArray[np.int64]]:
-        """The words of each class."""
-        return members_of(self._readout.classes)
+        found = readout.transformed(np.linalg.inv(engine.system.T))
+        self._classes, self._class_bias, self._word_bias = found.classes, found.class_bias, found.word_bias
+        self._class_weights = np.ascontiguousarray(found.class_weights.T)  # (2h, K)
+        self._members = members_of(found.classes)
+        # of the words of each class, (2h, words)
+        self._word_weights = [np.ascontiguousarray(found.word_weights[members].T) for members in self._members]
 
     def of(self, contexts: Contexts, words: Rows) -> Vector:
         """Return P(word | context) of each, (n,)."""
         result = np.empty(len(contexts))
-        readout = self._readout
         for rows in contexts.blocks(_BLOCK):
             x, chosen = _features(contexts[rows], self._gains), words[rows]
-            logits = x @ readout.class_weights.T
-            logits += readout.class_bias
-            exponentiate(logits)
-            classes = readout.classes[chosen]
+            logits = self._of_classes(x)
+            classes = self._classes[chosen]
             part = logits[np.arange(len(x)), classes].astype(np.float64)
-            for c, places in enumerate(_groups(classes, len(readout.class_bias))):
+            for c, places in enumerate(_groups(classes, len(self._class_bias))):
                 members = self._members[c]
                 if len(places) and len(members) > 1:
-                    within = self._within(x[places], members)
+                    within = self._within(x[places], c)
                     part[places] *= within[np.arange(len(places)), np.searchsorted(members, chosen[places])]
             result[rows] = part
         return result
 
     def all(self, contexts: Contexts) -> Matrix:
         """Return the distributions of the next word, (n, V)."""
-        readout = self._readout
         x = _features(contexts, self._gains)
-        logits = x @ readout.class_weights.T
-        logits += readout.class_bias
-        exponentiate(logits)
-        result = logits[:, readout.classes].astype(np.float64)
-        for members in self._members:
+        result = self._of_classes(x)[:, self._classes].astype(np.float64)
+        for c, members in enumerate(self._members):
             if len(members) > 1:
-                result[:, members] *= self._within(x, members)
+                result[:, members] *= self._within(x, c)
         return result
 
-    def _within(self, x: Array, members: NDArray[np.int64]) -> Array:
-        logits: Array = x @ self._readout.word_weights[members].T
-        logits += self._readout.word_bias[members]
+    def _of_classes(self, x: Array) -> Array:
+        logits = product(x, self._class_weights)
+        logits += self._class_bias
+        exponentiate(logits)
+        return logits
+
+    def _within(self, x: Array, c: int) -> Array:
+        logits = product(x, self._word_weights[c])
+        logits += self._word_bias[self._members[c]]
         exponentiate(logits)
         return logits
 

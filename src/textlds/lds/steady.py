@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from textlds.errors import ConvergenceError
 from textlds.lds.noise import Precision
 from textlds.lds.params import LDSParams, check_stationary
 from textlds.linalg.equations import solve_lyapunov, solve_riccati
@@ -60,7 +61,21 @@ class SteadyState:
 
 
 def steady_state(params: LDSParams) -> SteadyState:
-    """Solve for the steady state. O(n h² + h³)."""
+    """Solve for the steady state. O(n h² + h³).
+
+    Raises:
+        ConvergenceError: It has none in these numbers: the covariances of noise differ by too many powers of ten.
+    """
+    try:
+        return _solved(params)
+    except np.linalg.LinAlgError as error:
+        raise ConvergenceError(
+            f"the filter of this model has no steady state in float64 ({error}): its parameters are too large or too "
+            f"small. Fit it again, with a larger pseudocount."
+        ) from error
+
+
+def _solved(params: LDSParams) -> SteadyState:
     A = params.A
     check_stationary(A)
     precision = params.noise.precision(params.C)

@@ -18,6 +18,7 @@ from textlds.corpus.encoding import EncodedText
 from textlds.corpus.tokens.characters import normalise_digits, without_ignored
 from textlds.corpus.vocabulary import Vocabulary
 from textlds.lexicon.features import spelling_features
+from textlds.linalg.products import product
 from textlds.linalg.quantized import RowTable
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.types import Array, Matrix, Vector
@@ -66,7 +67,7 @@ class Speller:
 
     def gains(self, words: Array) -> Array:
         """Return the gains of words from their vectors l(w), (n, h)."""
-        found: Array = (words - self.centre) @ self.carry
+        found = product(words - self.centre, self.carry)
         return found if self.shift is None else on_sphere(found) - self.shift
 
 

@@ -24,7 +24,7 @@ from textlds.corpus.reading.opening import Source
 from textlds.corpus.reading.texts import read_texts, total_size
 from textlds.corpus.settings import ReadSettings
 from textlds.corpus.tokens.tokenizer import ChunkTokenizer, separated
-from textlds.corpus.tokens.types import TypeTable
+from textlds.corpus.tokens.types import TypeTable, check_words
 from textlds.errors import ArgumentError, CorpusError, FormatError
 from textlds.linalg.types import Array
 from textlds.model.packed import PackedModel
@@ -158,6 +158,10 @@ def _checked_copy(folder: Path) -> Path:
         if some.min() < 0 or some.max() >= n:
             raise FormatError(f"{folder / 'types'} holds types that are not among the {n:,} known")
         total += np.bincount(some, minlength=n)
+    try:
+        check_words(np.array(arrays["types"]), np.array(arrays["offsets"]))
+    except ValueError as error:
+        raise FormatError(f"{file} holds types that are not words ({error})") from error
     if len(_table(arrays)) != n or (total != arrays["counts"]).any():
         raise FormatError(f"{folder / 'types'} does not hold what {file.name} counts")
     return folder

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textlds.compiled import kernel_fma
+from textlds.linalg.products import product
 from textlds.linalg.threads import one_blas_thread
 from textlds.tagging.chains import marginals, viterbi
 from textlds.tagging.features import Buckets
@@ -87,12 +88,12 @@ def scores(weights: Weights, inputs: Inputs) -> Floats:
     with one_blas_thread():
         for part in inputs.parts:
             width = part.table.shape[1]
-            add_rows(part.table @ weights.vectors[begin : begin + width], part.rows, hidden)
+            add_rows(product(part.table, weights.vectors[begin : begin + width]), part.rows, hidden)
             begin += width
         if inputs.buckets.shape[1]:
             add_bags(weights.features, inputs.buckets, hidden)
         np.maximum(hidden, 0, out=hidden)
-        out: Floats = hidden @ weights.out
+        out: Floats = product(hidden, weights.out)
     out += weights.out_bias
     return out
 

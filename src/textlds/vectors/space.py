@@ -36,10 +36,11 @@ from textlds.inference.windows import flatten, visible, windows
 from textlds.lds.canonical import CanonicalSystem
 from textlds.lds.second_moments import PosteriorMoments
 from textlds.lexicon.unknown import Speller, UnknownWords, number_unknown
+from textlds.linalg.products import product
 from textlds.linalg.psd import sqrt_and_inverse
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.tall import Tall
-from textlds.linalg.threads import lazy_map, one_blas_thread
+from textlds.linalg.threads import lazy_map
 from textlds.linalg.types import Array, Matrix, Vector
 from textlds.vectors.meaning import MeaningSpace
 from textlds.vectors.recipes import MEANING_PARTS, Part, Recipe
@@ -248,10 +249,8 @@ class EmbeddingSpace:
             unknown = self._speller.vectors(words, self._engine.dtype) if words else None
             if unknown is not None:
                 check_finite(unknown.words, "vectors of unknown words")
-        short = Engine.is_short(starts) and recipe.method == "smooth"  # is done sooner without the eigenbasis
-        if self._fast and not short and recipe.method != "exact" and self._diagonal is not None:
-            with one_blas_thread():  # products of a few rows too: a second thread costs more than it brings
-                self._scan(self._diagonal, recipe, ids, starts, out, unknown, threads)
+        if self._fast and recipe.method != "exact" and self._diagonal is not None:
+            self._scan(self._diagonal, recipe, ids, starts, out, unknown, threads)
         else:
             self._run(ids, starts, recipe, self.writer(recipe, ids, starts, out, unknown), unknown, threads)
 
@@ -282,8 +281,7 @@ class EmbeddingSpace:
 
     @cached_property
     def _common(self) -> CommonWords:
-        with one_blas_thread():
-            return CommonWords(self.gains_at(np.arange(min(_COMMON, len(self._frequencies)), dtype=np.int32)))
+        return CommonWords(self.gains_at(np.arange(min(_COMMON, len(self._frequencies)), dtype=np.int32)))
 
     def _distinct_gains(
         self, words: NDArray[np.int32], unknown: UnknownWords | None, common: CommonWords | None
@@ -332,7 +330,7 @@ class EmbeddingSpace:
                 if part in words:
                     out[places, number * h : (number + 1) * h] = self.words_at(words[part][places], unknown)
                 else:
-                    packed = part_means(posterior, part) @ self.whitener(_moment(part, recipe))
+                    packed = product(part_means(posterior, part), self.whitener(_moment(part, recipe)))
                     unpack_on_sphere(packed, rows, places, out, number * h)
 
         return consume

@@ -134,6 +134,14 @@ def padded(buffer: Bytes, used: int) -> Bytes:
     return buffer if buffer.size >= used + PADDING else _extended(buffer[:used], used + PADDING)
 
 
+def check_words(data: Bytes, offsets: Ints) -> None:
+    """Raise a ValueError unless every string that a file is said to hold, as ``word_bytes`` has them, is UTF-8."""
+    data.tobytes().decode("utf-8")  # a UnicodeDecodeError is a ValueError
+    begins = offsets[offsets < len(data)]
+    if ((data[begins] & 0xC0) == 0x80).any():
+        raise ValueError("a word begins in the middle of a character")
+
+
 def _extended(array: NDArray[Any], size: int) -> NDArray[Any]:
     result = np.zeros(size, array.dtype)
     result[: array.size] = array
