@@ -122,6 +122,24 @@ def test_a_sequence_has_the_same_bits_alone_and_among_others(method, dtype):
         begin += len(piece)
 
 
+@pytest.mark.parametrize("method", ["smooth", "exact"])
+def test_what_the_words_to_the_right_add_is_not_lost_in_rounding(method):
+    """A system that hardly remembers: they move the state by little, in a direction that is known."""
+    rights = {}
+    for dtype in (np.float32, np.float64):
+        _, _, engine = make_engine(4, h=6, radius=1e-4, dtype=dtype)
+        found = rights[dtype] = np.zeros((8, 6))
+
+        def consume(posterior, rows, places, found=found):
+            found[places] = posterior.right[rows]
+            np.testing.assert_array_equal(posterior.smooth, posterior.filt + posterior.right)
+            assert np.abs(posterior.right).max() < 1e-2 * np.abs(posterior.filt).max()
+
+        engine.run(np.arange(8, dtype=np.int32), np.array([0, 8]), method, consume)
+    wrong = np.linalg.norm(rights[np.float32] - rights[np.float64], axis=1)
+    assert np.all(wrong[:-1] < 3e-6 * np.linalg.norm(rights[np.float64], axis=1)[:-1])
+
+
 def test_rows_beyond_a_table_are_of_the_one_that_follows_it():
     rng = np.random.default_rng(0)
     table, extra, rows = rng.standard_normal((6, 4)), rng.standard_normal((3, 4)), np.array([5, 8, 0, 6, 6, 2, -1])

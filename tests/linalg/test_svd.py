@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from oracles.synthetic import exact_moments, markov_text, random_lds, text_moments
+from textlds.linalg import svd as svd_module
 from textlds.linalg.operators import DenseOperator, HankelOperator
-from textlds.linalg.svd import randomized_svd
+from textlds.linalg.svd import leading_svd, randomized_svd
 
 
 def decaying(seed, rows, columns, rate=0.6):
@@ -48,6 +49,18 @@ def test_hankel_matrix_of_a_text_never_written_down(seed):
     np.testing.assert_allclose(s, exact_s[:3], rtol=1e-6)
     # U s = H V: the factors belong together, not only one by one
     np.testing.assert_allclose(HankelOperator(lags).to_dense() @ Vt.T, U * s, atol=1e-5)
+
+
+@pytest.mark.parametrize("largest", [0, 1024])
+def test_small_matrices_are_factored_as_they_are_and_large_ones_at_random(monkeypatch, largest):
+    monkeypatch.setattr(svd_module, "_DENSE", largest)
+    operator = DenseOperator(np.random.default_rng(0).standard_normal((70, 50)))  # no gap anywhere
+    U, s, Vt = leading_svd(operator, 5, np.random.default_rng(0))
+    exact = np.linalg.svd(operator.to_dense())
+    wrong = np.abs(s / exact[1][:5] - 1).max()
+    assert wrong < 1e-13 if largest else 1e-9 < wrong < 0.1
+    np.testing.assert_allclose(U.T @ operator.to_dense() @ Vt.T, np.diag(s), atol=1e-12)
+    assert all(column[np.argmax(np.abs(column))] > 0 for column in U.T)
 
 
 def test_signs_are_fixed_and_seeds_agree_on_the_answer():

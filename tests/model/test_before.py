@@ -24,12 +24,13 @@ BEFORE = Path(__file__).parents[1] / "data" / "before"
 def test_vectors_of_an_earlier_model(name: str, recipe: str | textlds.Recipe) -> None:
     model = textlds.load(BEFORE / "model")
     texts = (BEFORE / "texts.txt").read_text(encoding="utf-8").splitlines()
-    found = np.concatenate([text.vectors for text in model.embed(texts, recipe=recipe)])
-    # The kernels that OpenBLAS chooses for a processor move exact vectors by up to 4e-5, most of all right_context, and
-    # the others by 3e-7 (measured with OPENBLAS_CORETYPE).
-    tolerance = 1e-4 if name == "exact" else 1e-6
     with np.load(BEFORE / "vectors.npz") as arrays:
-        np.testing.assert_allclose(found, arrays[name], atol=tolerance)
+        expected = arrays[name]
+    found = np.concatenate([text.vectors for text in model.embed(texts, recipe=recipe)])
+    if name == "exact":  # in float64: what was float32 then was wrong by 2e-4 where words to the right say little
+        again = np.concatenate([text.vectors for text in model.embed(texts, recipe=recipe, dtype="float64")])
+        np.testing.assert_allclose(again, expected, atol=1e-8)
+    np.testing.assert_allclose(found, expected, atol=3e-6 if name == "exact" else 1e-6)
 
 
 def test_earlier_counts() -> None:
@@ -39,4 +40,6 @@ def test_earlier_counts() -> None:
     assert counts.tokens == int(counts.unigrams.sum()) == model.history.settings["tokens"]
     words = textlds.FitSettings(observations="words")
     again = textlds.fit(counts, state_size=8, iterations=10, settings=words)
-    assert again.history.log_likelihood[-1] == pytest.approx(model.history.log_likelihood[-1], rel=1e-3)
+    found = again.history.log_likelihood[-1]
+    assert found == pytest.approx(1.18932, rel=1e-5)  # whatever the processor (OPENBLAS_CORETYPE)
+    assert found == pytest.approx(model.history.log_likelihood[-1], rel=2e-3)  # its start was a randomized one

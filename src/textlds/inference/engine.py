@@ -4,6 +4,11 @@ Everything happens in the coordinates of :mod:`textlds.lds.canonical`, where one
 
     p_t = A x̂_{t−1}        x̂_t = φ ∘ p_t + k(w_t)        x̄_t = x̂_t + Aᵀ (φ ∘ (x̄_{t+1} − p_{t+1}))
 
+What the words to the right add, r_t = x̄_t − x̂_t, can be a thousand times smaller than x̂_t, and what a difference of
+float32 numbers leaves of it depends on rounding. It has a recursion of its own, with x̂ − p = k − (1 − φ) ∘ p:
+
+    r_t = Aᵀ (φ ∘ (r_{t+1} + x̂_{t+1} − p_{t+1}))         x̄_t = x̂_t + r_t
+
 Sequences advance in lock step (:mod:`textlds.inference.packing`), so a time step of a batch is one matrix product. A
 long sequence is cut into chunks that overlap by as many tokens as the filter needs to forget where it started.
 """
@@ -44,12 +49,14 @@ class Posterior:
         pred: p_t, given the words to the left.
         filt: x̂_t, given these and the word itself.
         smooth: x̄_t, given the whole sequence; None if only the filter was run.
+        right: x̄_t − x̂_t, what the words to the right add; None with it.
         steps: Row at which each time step begins, with the number of rows at the end.
     """
 
     pred: Array
     filt: Array
     smooth: Array | None
+    right: Array | None
     steps: Index
 
 
@@ -142,13 +149,15 @@ class Engine:
 
     def _posterior(self, filt: Array, steps: Index, method: Method) -> Posterior:
         """Infer the posteriors of packed sequences; ``filt`` holds k(w_t) and becomes x̂_t."""
-        pred = np.zeros_like(filt)
+        pred, update = np.zeros_like(filt), np.empty_like(filt)
         exact = self.exact if method == "exact" else None
-        self._filter(pred, filt, steps, exact)
-        smooth = None if method == "filter" else self._smooth(pred, filt, steps, exact)
-        return Posterior(pred, filt, smooth, steps)
+        self._filter(pred, filt, update, steps, exact)
+        if method == "filter":
+            return Posterior(pred, filt, None, None, steps)
+        right = self._smooth(update, steps, exact)
+        return Posterior(pred, filt, np.add(filt, right, out=update), right, steps)
 
-    def _filter(self, pred: Array, filt: Array, steps: Index, exact: ExactGains | None) -> None:
+    def _filter(self, pred: Array, filt: Array, update: Array, steps: Index, exact: ExactGains | None) -> None:
         own = min(0 if exact is None else len(exact), len(steps) - 1)  # steps with gains of their own
         R = 1 - self.shrink
         for t in range(own):
@@ -158,21 +167,21 @@ class Engine:
                 add_product(filt[steps[t - 1] : steps[t - 1] + n], self.AT, pred[now])
             # x̂ = p + Σ_filt,t (k − R p)
             assert exact is not None
-            cov_filt = exact.cov_filt[t].astype(self.dtype)
-            filt[now] = pred[now] + product(filt[now] - R * pred[now], cov_filt)
-        filter_steps(self.AT, self.shrink, steps, own, pred, filt)
+            update[now] = product(filt[now] - R * pred[now], exact.cov_filt[t].astype(self.dtype))
+            filt[now] = pred[now] + update[now]
+        filter_steps(self.AT, self.shrink, steps, own, pred, filt, update)
 
-    def _smooth(self, pred: Array, filt: Array, steps: Index, exact: ExactGains | None) -> Array:
-        smooth = filt.copy()
-        own = min(0 if exact is None else len(exact), len(steps) - 2)
-        smooth_steps(self.A, self.shrink, steps, max(own, 0), pred, smooth)
+    def _smooth(self, update: Array, steps: Index, exact: ExactGains | None) -> Array:
+        right = np.zeros_like(update)
+        own = max(min(0 if exact is None else len(exact), len(steps) - 2), 0)
+        smooth_steps(self.A, self.shrink, steps, own, update, right)
         for t in range(own - 1, -1, -1):
             following = slice(steps[t + 1], steps[t + 2])
             n = steps[t + 2] - steps[t + 1]
             assert exact is not None
             gain = np.ascontiguousarray(exact.smoother[t].T, self.dtype)
-            add_product(smooth[following] - pred[following], gain, smooth[steps[t] : steps[t] + n])
-        return smooth
+            add_product(right[following] + update[following], gain, right[steps[t] : steps[t] + n])
+        return right
 
     def _pieces(self, starts: Index, method: Method) -> tuple[Index, Index, Index, Index]:
         """Cut long sequences; returns the begin and end of each piece and of the part of it that is kept."""

@@ -19,10 +19,10 @@ def take_rows(table, extra, rows, out):  # type: ignore[no-untyped-def]
 
 
 @kernel_fma
-def filter_steps(AT, shrink, steps, begin, pred, filt):  # type: ignore[no-untyped-def]
+def filter_steps(AT, shrink, steps, begin, pred, filt, update):  # type: ignore[no-untyped-def]
     """Filter packed sequences from time step ``begin`` on: p_t = A x̂_{t−1}, x̂_t = φ ∘ p_t + k(w_t).
 
-    Fills pred, which is zero, and filt, which holds k(w_t); both (n, h).
+    Fills pred, which is zero, filt, which holds k(w_t), and update with x̂_t − p_t; all (n, h).
     """
     for t in range(begin, len(steps) - 1):
         first, last = steps[t], steps[t + 1]
@@ -30,22 +30,23 @@ def filter_steps(AT, shrink, steps, begin, pred, filt):  # type: ignore[no-untyp
             add_product(filt[steps[t - 1] : steps[t - 1] + last - first], AT, pred[first:last])
         for i in range(first, last):
             for c in range(len(shrink)):
+                update[i, c] = filt[i, c] - (1 - shrink[c]) * pred[i, c]
                 filt[i, c] += shrink[c] * pred[i, c]
 
 
 @kernel_fma
-def smooth_steps(A, shrink, steps, end, pred, smooth):  # type: ignore[no-untyped-def]
-    """Smooth packed sequences down to time step ``end``: x̄_t = x̂_t + Aᵀ (φ ∘ (x̄_{t+1} − p_{t+1})).
+def smooth_steps(A, shrink, steps, end, update, right):  # type: ignore[no-untyped-def]
+    """Smooth packed sequences down to time step ``end``: r_t = Aᵀ (φ ∘ (r_{t+1} + x̂_{t+1} − p_{t+1})).
 
-    ``smooth`` holds x̂_t, (n, h).
+    ``update`` holds x̂_t − p_t, ``right`` zeros; both (n, h).
     """
-    correction = np.empty_like(smooth[steps[0] : steps[1]])
+    correction = np.empty_like(right[steps[0] : steps[1]])
     for t in range(len(steps) - 3, end - 1, -1):
         first, last = steps[t + 1], steps[t + 2]
         for i in range(first, last):
             for c in range(len(shrink)):
-                correction[i - first, c] = shrink[c] * (smooth[i, c] - pred[i, c])
-        add_product(correction[: last - first], A, smooth[steps[t] : steps[t] + last - first])
+                correction[i - first, c] = shrink[c] * (right[i, c] + update[i, c])
+        add_product(correction[: last - first], A, right[steps[t] : steps[t] + last - first])
 
 
 @kernel_fma

@@ -29,7 +29,7 @@ from textlds.linalg.elementwise import inverse_or_zero
 from textlds.linalg.equations import solve_lyapunov
 from textlds.linalg.operators import HankelOperator, Operator, ScaledOperator
 from textlds.linalg.psd import spectral_radius, symmetric
-from textlds.linalg.svd import randomized_svd
+from textlds.linalg.svd import leading_svd
 from textlds.linalg.types import Matrix
 
 OutputRule = Literal["first", "regression"]
@@ -77,7 +77,7 @@ def subspace_identification(
         if moments.null is None:
             raise ArgumentError("unwhitened subspace identification needs the full space: set compression='none'.")
         lags = [ScaledOperator(lag, moments.null, moments.null) for lag in lags]  # W⁻¹ Ψ_k W⁻¹
-    U, s, Vt = randomized_svd(HankelOperator(lags), state_size, rng)
+    U, s, Vt = leading_svd(HankelOperator(lags), state_size, rng)
     rank = int(np.count_nonzero(s > _RANK_TOLERANCE * s[0])) if s[0] > 0 else 0
     if rank < state_size:
         raise RankError(

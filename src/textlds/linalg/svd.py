@@ -1,4 +1,4 @@
-"""Randomized low-rank factorisation of implicit operators."""
+"""Low-rank factorisation of implicit operators: randomized, or of the whole matrix where it is small."""
 
 from __future__ import annotations
 
@@ -7,6 +7,21 @@ import numpy as np
 from textlds.linalg.operators import Operator
 from textlds.linalg.psd import fix_signs
 from textlds.linalg.types import Matrix, Vector
+
+_DENSE = 1024  # rows and columns of a matrix that is taken as a whole: 0.4 s
+
+
+def leading_svd(operator: Operator, rank: int, rng: np.random.Generator) -> tuple[Matrix, Vector, Matrix]:
+    """Return U (n x rank), s, Vᵀ (rank x n) of the leading part of an operator, signs fixed.
+
+    A small one is factored as it is. A randomized factorisation is right to some thousandths, and which ones depends on
+    the signs that LAPACK gave to a basis, that is, on the processor.
+    """
+    if max(operator.shape) > _DENSE:
+        return randomized_svd(operator, rank, rng)
+    U, s, Vt = np.linalg.svd(operator.matmat(np.eye(operator.shape[1])), full_matrices=False)
+    U, Vt = fix_signs(U[:, :rank], Vt[:rank])
+    return U, s[:rank], Vt
 
 
 def randomized_svd(

@@ -389,6 +389,6 @@ def part_means(posterior: Posterior, part: Part) -> Array:
     """Return the posterior mean that a part is made of."""
     if part == "left_context":
         return posterior.pred
-    if posterior.smooth is None:
+    if posterior.smooth is None or posterior.right is None:
         return posterior.filt
-    return posterior.smooth if part == "state" else posterior.smooth - posterior.filt
+    return posterior.smooth if part == "state" else posterior.right
