@@ -33,7 +33,7 @@ from benchmarks.attacks import damage, kill, load, numbers, pool, text
 
 # how many by default, in how many seconds at most, and how many in one process
 MODES = {
-    "kill": (152, 1800, 2),
+    "kill": (440, 1800, 2),
     "damage": (100_000, 3600, 500),
     "text": (1000, 900, 10),
     "numbers": (10_000, 1800, 200),
