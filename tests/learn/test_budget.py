@@ -115,6 +115,34 @@ def test_rates_are_measured(corpus):
     assert f"{len(counts.vocabulary):,} words, state size {auto_state_size(rates.sampled, 5_000)}" in str(found)
 
 
+def test_resuming_keeps_what_was_chosen(corpus, tmp_path, monkeypatch):
+    """The machine is busier, or quieter, than when the work began."""
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    def run(*more, state_size, minutes=5):
+        choice = chosen(1e6, 1000, vocab_size=100, state_size=state_size, iterations=2)
+        monkeypatch.setattr(budget, "choose_settings", lambda *_, **__: choice)
+        arguments = ["train", str(corpus), "-o", str(tmp_path / "model"), "--minutes", str(minutes), *more]
+        return CliRunner().invoke(build_app(), arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("textlds.model.training._fit", interrupt)
+        assert run(state_size=5).exit_code != 0
+    assert (tmp_path / "model.work").exists()
+    other = run("--resume", minutes=6, state_size=7)
+    assert other.exit_code == 1
+    assert "was begun with --minutes 5, not 6" in " ".join(other.stderr.split())
+    for _ in range(2):  # the second time, it is finished
+        resumed = run("--resume", state_size=7)
+        assert resumed.exit_code == 0, resumed.output
+        assert textlds.load(tmp_path / "model").state_size == 5
+        assert not (tmp_path / "model.work").exists()
+    assert run("--force", state_size=7).exit_code == 0
+    assert textlds.load(tmp_path / "model").state_size == 7
+
+
 @pytest.mark.parametrize(
     ("lines", "most"),
     [

@@ -153,6 +153,7 @@ def test_a_server_without_tagger_and_index_says_how_to_get_them(
         ("/v1/tag", {"inputs": "x"}, "--tagger"),
         ("/v1/find", {"word": "a", "context": "a"}, "--index"),
         ("/v1/find", {"word": "a"}, "--index"),  # before the field that is missing as well
+        ("/v1/senses", {}, "--index"),
         ("/v1/senses", {"word": "a"}, "--index"),
     ):
         answer = server.post(path, body)

@@ -47,19 +47,24 @@ def command(
     """
     from textlds.model.training import train_to_folder
 
+    budget = None
     if minutes is not None:
         from textlds.corpus.reading.opening import open_sources
-        from textlds.learn.budget import choose_settings
+        from textlds.learn.budget import choose_settings, chosen, chosen_before
 
-        sources = open_sources(files, counting)
-        choice = choose_settings(
-            sources, minutes=minutes, text=text, counting=counting, settings=settings, threads=threads
-        )  # fmt: skip
-        counting, settings = choice.counting, choice.settings
-        say(f"Budget: {choice}.", quiet=quiet)
+        before = chosen_before(output, minutes, counting, settings) if resume else None
+        if before is not None:
+            budget, counting, settings = before
+        else:
+            sources = open_sources(files, counting)
+            choice = choose_settings(
+                sources, minutes=minutes, text=text, counting=counting, settings=settings, threads=threads
+            )  # fmt: skip
+            budget, counting, settings = chosen(choice, minutes), choice.counting, choice.settings
+            say(f"Budget: {choice}.", quiet=quiet)
     model = train_to_folder(
         files, output, settings, text=text, counting=counting, counts_output=counts_output,
-        resume=resume, force=force, threads=threads, progress=not quiet,
+        resume=resume, force=force, threads=threads, progress=not quiet, budget=budget,
     )  # fmt: skip
     report(model, output, as_json=as_json, quiet=quiet)
 

@@ -28,6 +28,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,12 +37,13 @@ from textlds.corpus.reading.sources import Source
 from textlds.corpus.settings import CountSettings, TextSettings
 from textlds.counts.counting import count_corpus
 from textlds.counts.plan import parse_memory
-from textlds.errors import ArgumentError
+from textlds.errors import ArgumentError, TextLDSError
 from textlds.learn.settings import AUTO_STATE_SIZE, FitSettings, auto_state_size
 from textlds.lexicon.meaning import CORE
 from textlds.lexicon.profiles import PRODUCTS
 from textlds.linalg.sparse import SparseMatrix
 from textlds.linalg.threads import check_threads, one_blas_thread
+from textlds.storage.work import BUDGET, read_work, work_folder
 
 # Words, state size, iterations: from what is hardly worth having to more than most need.
 LADDER: tuple[tuple[int, int, int], ...] = (
@@ -155,6 +157,42 @@ def choose_settings(
     size = sum((s or 0) * (_UNPACKED if p else 1) for s, p in zip(sizes, packed, strict=True))
     rates = measure(sources, text, counting, threads=check_threads(threads))
     return choose(size * rates.tokens_per_byte, rates, counting, settings, minutes=minutes)
+
+
+def chosen(choice: Choice, minutes: float) -> dict[str, Any]:
+    """Return what is kept of a choice with unfinished work, as JSON: a second one might be another."""
+    settings = choice.settings
+    sizes = {"state_size": settings.state_size, "iterations": settings.iterations}
+    return {"minutes": minutes, "vocab_size": choice.counting.vocab_size, **sizes}
+
+
+def chosen_before(
+    output: str | os.PathLike[str], minutes: float, counting: CountSettings, settings: FitSettings
+) -> tuple[dict[str, Any] | None, CountSettings, FitSettings] | None:
+    """Return what the work that is resumed was begun with, and the settings of then; None if there is no such work.
+
+    What is finished has no work: its settings are those of the model, whatever would be chosen now.
+    """
+    folder = work_folder(output)
+    if not folder.exists():
+        return (None, counting, settings) if Path(output).exists() else None
+    try:
+        kept = read_work(folder)[0].get(BUDGET)
+    except (TextLDSError, OSError):  # resuming says what is wrong
+        return None
+    if not isinstance(kept, dict) or set(kept) != {"minutes", "vocab_size", "state_size", "iterations"}:
+        return None
+    then = kept["minutes"]
+    if then != minutes:
+        shown = f"{then:g}" if isinstance(then, int | float) else f"{then!r:.20}"
+        raise ArgumentError(
+            f"{folder} was begun with --minutes {shown}, not {minutes:g}. Give the same to resume it, or start again "
+            f"with --force and without --resume."
+        )
+    if counting.vocab_size == CountSettings().vocab_size:
+        counting = replace(counting, vocab_size=kept["vocab_size"])
+    own = {name: kept[name] for name in ("state_size", "iterations") if getattr(settings, name) == "auto"}
+    return kept, counting, replace(settings, **own)
 
 
 def choose(tokens: float, rates: Rates, counting: CountSettings, settings: FitSettings, *, minutes: float) -> Choice:

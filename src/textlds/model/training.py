@@ -17,7 +17,7 @@ from textlds.lexicon.streamed import load_within
 from textlds.model.textlds import TextLDS
 from textlds.progress import ProgressOption, resolve
 from textlds.storage.folders import check_output, remove
-from textlds.storage.work import Work, check_same
+from textlds.storage.work import BUDGET, Work, check_same
 
 PathLike = str | os.PathLike[str]
 
@@ -74,6 +74,7 @@ def train_to_folder(
     force: bool = False,
     threads: int | None = None,
     progress: ProgressOption = False,
+    budget: dict[str, Any] | None = None,
 ) -> TextLDS:
     """Count text, fit the counts and write the model. Unfinished work, counts included, is kept in ``<output>.work``.
 
@@ -88,12 +89,15 @@ def train_to_folder(
         force: Replace the output, and throw away unfinished work unless it is resumed.
         threads: How many; all cores by default.
         progress: Whether or where to show progress.
+        budget: What the settings were chosen by, kept with unfinished work.
     """
     corpus = open_corpus(sources, text, (counting or CountSettings()).for_training(text), threads)
     settings.check_counts(corpus.request.most_rows, corpus.request.settings.max_lag)
     identities = corpus.identities()
     place = None if counts_output is None else os.path.abspath(counts_output)
     job = {"task": "train", **corpus.request.to_json(), "sources": identities, "counts_output": place}
+    if budget is not None:
+        job[BUDGET] = budget
     with Work(output, job, sizes=corpus.sizes, resume=resume, force=force, again=identities is not None) as work:
         if work.finished:
             return _finished(Path(output), settings, corpus.request)

@@ -274,6 +274,7 @@ class App:
         return answer({"word": word, "context": context, "occurrences": found})
 
     async def _senses(self, body: Body, request: Request) -> Response:
+        self.service.searched()
         service, word = self.service, body.text("word")
         n = None if body.fields.get("n") is None else body.integer("n", 0, high=20)
         return answer(await self._alone(lambda: service.senses(word, n)))

@@ -41,6 +41,7 @@ from textlds.storage.folders import (
 from textlds.storage.parts import Parts
 
 MANIFEST, LOG, PARTS, LOCK, _COUNTS = "manifest.json", "parts.log", "parts", "lock", "counts"
+BUDGET = "budget"  # of a job: what its settings were chosen by
 STAGE = "stage"  # the note that holds the job of the last stage
 _FORMAT, _VERSION = "textlds-work", 1
 _OURS = (MANIFEST, LOG, PARTS, LOCK, _COUNTS)
