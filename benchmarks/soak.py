@@ -135,7 +135,7 @@ def added(slices: list[dict[str, Any]], found: dict[str, Any]) -> list[dict[str,
     Slices of the same code that follow each other become one.
     """
     first, stop = found["first"], found["first"] + found["done"]
-    kept = [one for one in slices if one["first"] >= stop or one["first"] + one["done"] <= first]
+    kept = [part for one in slices for part in _without(one, first, stop)]
     merged: list[dict[str, Any]] = []
     for one in sorted([*kept, found], key=lambda one: one["first"]):
         last = merged[-1] if merged else None
@@ -147,6 +147,26 @@ def added(slices: list[dict[str, Any]], found: dict[str, Any]) -> list[dict[str,
         else:
             merged.append(one)
     return merged
+
+
+def _without(one: dict[str, Any], first: int, stop: int) -> list[dict[str, Any]]:
+    """Return what is left of a slice without some seeds.
+
+    Where it cannot be told what was found at which seed, nothing is: kills, refusals, or more failures than are named.
+    """
+    begin, end = one["first"], one["first"] + one["done"]
+    if begin >= stop or end <= first:
+        return [one]
+    if "kills" in one or "refused" in one or len(one["examples"]) != one["failures"]:
+        return []
+    parts = []
+    for low, high in ((begin, first), (stop, end)):
+        if low < high:
+            named = [example for example in one["examples"] if low <= example["seed"] < high]
+            seconds = round(one["seconds"] * (high - low) / one["done"], 1)
+            own = {"first": low, "done": high - low, "seconds": seconds, "failures": len(named), "examples": named}
+            parts.append({**one, **own})
+    return parts
 
 
 def page(results: dict[str, Any]) -> str:

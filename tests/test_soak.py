@@ -93,6 +93,17 @@ def test_a_seed_counts_once() -> None:
     assert added([SLICE, {**SLICE, "first": 40}], again) == [again, {**SLICE, "first": 40}]
 
 
+def test_a_seed_that_was_mended_is_attacked_again_and_the_others_stay() -> None:
+    examples = [{"seed": 7, "what": "it broke"}, {"seed": 9, "what": "it broke"}]
+    before = {"first": 0, "done": 20, "seconds": 40.0, "workers": 1, "commit": "a", "failures": 2, "examples": examples}
+    again = {**before, "first": 7, "done": 1, "seconds": 3.0, "commit": "b", "failures": 0, "examples": []}
+    left, mended, right = added([before], again)
+    assert (left["first"], left["done"], left["seconds"], left["failures"], left["examples"]) == (0, 7, 14.0, 0, [])
+    assert mended == again
+    assert (right["first"], right["done"], right["seconds"], right["examples"]) == (8, 12, 24.0, examples[1:])
+    assert added([{**before, "failures": 60}], again) == [again]  # not all are named
+
+
 def test_slices_may_be_stored_by_several_processes_at_once(tmp_path: Path) -> None:
     threads = [threading.Thread(target=store, args=(tmp_path, "kill", {**SLICE, "first": 10 * k})) for k in range(20)]
     for thread in threads:
@@ -101,7 +112,7 @@ def test_slices_may_be_stored_by_several_processes_at_once(tmp_path: Path) -> No
         thread.join()
     [found] = json.loads((tmp_path / "soak.json").read_text())["modes"]["kill"]
     assert (found["first"], found["done"], found["kills"]) == (0, 200, 60)
-    assert "| 200, 60 kills | 20 | 0 min |" in (tmp_path / "soak.md").read_text()
+    assert "| 200 of 440, 60 kills | 20 | 0 min |" in (tmp_path / "soak.md").read_text()
 
 
 def test_failures_are_on_the_page_with_their_seeds_and_the_code() -> None:
