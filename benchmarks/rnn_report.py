@@ -180,9 +180,12 @@ def how(settings: dict[str, Any], schedule: dict[str, float]) -> str:
         )
     tuning = (
         "Settings of the start and decays are those chosen at h = 100 (for profiles those of EM on words, but no "
-        "pseudocount), and so is the first rate; the better of it and its half was chosen by whole runs of the first "
-        "seed."
+        "pseudocount), and so is the first rate"
     )
+    tuning += {
+        "near": "; the better of it and its half was chosen by whole runs of the first seed.",
+        "taken": ", the same for all starts.",
+    }.get(settings["tuning"], "")
     if settings["tuning"] == "whole":
         tuning = (
             f"Settings of the start and rates are the best of short runs ({settings['tuning_tokens']:,} tokens); "
