@@ -12,10 +12,10 @@ subspace   as em, without EM
 
 Everything is chosen on the development set, for each start alike. With --tuning whole: the settings of the start and a
 learning rate by short runs; then, by whole runs of the first seed, smaller or larger rates and the decay. With --tuning
-near: what --tuning whole chose at h = 100 is taken, and only the rate is chosen again, between that one and its half,
-by whole runs of the first seed. With --tuning taken: the rate too is the one of h = 100. The schedule is the paper's:
-the rate stays until an epoch gains too little on the development set, then shrinks geometrically until one gains too
-little again. The test set is read by the weights that are best on the development set, and decides nothing.
+near: what --tuning whole chose at h = 100 is taken, and only the rate, that one or its half, and the decay are chosen
+again, by whole runs of the first seed. With --tuning decay: the rate too is the one of h = 100. The schedule is the
+paper's: the rate stays until an epoch gains too little on the development set, then shrinks geometrically until one
+gains too little again. The test set is read by the weights that are best on the development set, and decides nothing.
 
 What is done is kept in --work after every epoch, and an interrupted study resumes from there; calls with different
 --starts may run side by side. Writes rnn.json, rnn.md and rnn.png, from as many runs as are finished, beside the
@@ -133,7 +133,7 @@ def main() -> None:
     )
     parser.add_argument("--softmax", choices=("full", "sampled"), default="full", help="in training")
     parser.add_argument("--sample", type=int, default=500, help="words a sampled softmax is estimated from, on average")
-    parser.add_argument("--tuning", choices=("whole", "near", "taken"), default="whole")
+    parser.add_argument("--tuning", choices=("whole", "near", "decay"), default="whole")
     parser.add_argument("--watch", type=int, help="tokens of the development set to look at after an epoch, if not all")
     parser.add_argument("--tuning-tokens", type=int, default=150_000, help="of each short run")
     parser.add_argument("--minutes", type=float, default=math.inf, help="stop after the epoch in which they are over")
@@ -204,18 +204,17 @@ def plan(study: Study) -> list[Callable[[], object]]:
 def finish(study: Study, start: str, seed: int) -> None:
     """Do the run of a seed; the first seed's is done with several rates and decays, and the best are kept to."""
     if near := rates(study):
-        settings, decay = STARTS[start][0], NEAR_DECAYS[start]
-        rate = min(near, key=lambda one: near_run(study, start, one))
+        settings, rate = STARTS[start][0], min(near, key=lambda one: near_run(study, start, one))
     else:
         settings, rate = tuned(study, start)
         rate = best_rate(lambda one: run(study, start, settings, 0, one, DECAYS[0]), rate)
-        decay = min(DECAYS, key=lambda one: run(study, start, settings, 0, rate, one))
+    decay = min(DECAYS, key=lambda one: run(study, start, settings, 0, rate, one))
     run(study, start, settings, seed, rate, decay)
 
 
 def rates(study: Study) -> tuple[float, ...]:
     """Return what the rate is chosen from by whole runs with what was best at h = 100; nothing if all is tuned."""
-    return {"whole": (), "near": NEAR_RATES, "taken": NEAR_RATES[:1]}[study.arguments.tuning]
+    return {"whole": (), "near": NEAR_RATES, "decay": NEAR_RATES[:1]}[study.arguments.tuning]
 
 
 def near_run(study: Study, start: str, rate: float) -> float:

@@ -179,13 +179,10 @@ def how(settings: dict[str, Any], schedule: dict[str, float]) -> str:
             "curves and the epochs to random's best are about these, the column dev about all. "
         )
     tuning = (
-        "Settings of the start and decays are those chosen at h = 100 (for profiles those of EM on words, but no "
-        "pseudocount), and so is the first rate"
+        "Settings of the start are those chosen at h = 100 (for profiles those of EM on words, but no pseudocount), "
+        f"and so is the first rate{' or its half' if settings['tuning'] == 'near' else ''}; the better of two decays "
+        "was chosen by whole runs of the first seed."
     )
-    tuning += {
-        "near": "; the better of it and its half was chosen by whole runs of the first seed.",
-        "taken": ", the same for all starts.",
-    }.get(settings["tuning"], "")
     if settings["tuning"] == "whole":
         tuning = (
             f"Settings of the start and rates are the best of short runs ({settings['tuning_tokens']:,} tokens); "
