@@ -234,6 +234,7 @@ def test_the_study(treebank, tmp_path, monkeypatch):
             name: one for name, one in near["5"]["rates and decays"].items() if name.startswith(f"run {start} seed=0")
         }
         assert {one["rate"] for one in tried.values()} == {0.5, 0.25}
+        assert {one["decay"] for one in tried.values() if one["rate"] == first["curve"][0]["rate"]} == {0.5, 0.3}
         assert min(one["dev"] for one in tried.values()) == first["dev"] != min(one["dev"] for one in first["curve"])
     page = (tmp_path / "results" / "rnn.md").read_text(encoding="utf-8")
     assert page.count("| LDS of words, EM |") == page.count("| LDS of profiles, EM |") == 4  # two tables of two sizes

@@ -162,6 +162,17 @@ def test_pos(run):
         )
         gained = (second["all"] - first["all"]) * first["tokens"] / 100
         assert both["only_second"] - both["only_first"] == pytest.approx(gained)
+        # the default model, and word2vec measured in the same run: both tag sets, every test of pairs
+        beside = cells[f"{bank} / tests, 128 units"]["figures"]
+        for tags in ("universal, 128", "ptb, 128"):
+            first, second = (
+                cells[f"{bank} / {column} / 128 units"]["figures"]["scores"][tags]["test"]
+                for column in ("word2vec", "default, state")
+            )
+            found = beside[tags]["default, state against word2vec"]
+            gained = (second["all"] - first["all"]) * first["tokens"] / 100
+            assert found["only_second"] - found["only_first"] == pytest.approx(gained)
+        assert f"{bank} / default, state / seed 0" not in cells
     # what was searched is what the columns use
     trials = {key: cell for key, cell in cells.items() if key.startswith("search / EM / ")}
     best = max(trials.values(), key=lambda cell: cell["figures"]["dev"])

@@ -4,14 +4,15 @@ Everything is chosen on development sets. word2vec's window and epochs, on part 
 the mean accuracy of the paper's classifier over both treebanks and tag sets; the CRF's penalty and the scale of vectors
 in it on universal tags of the treebank sample; dropout and epoch of each classifier on its own development set. The
 test sets are tagged with what was chosen; what they showed before a column was changed is kept in earlier.json, and the
-report tells it. Vectors are learnt once, with seed 0; the seeds are the classifiers'.
+report tells it. Vectors are learnt once, with seed 0; the seeds are the classifiers'. The default model is measured
+with many hidden units and one seed, and beside it word2vec once more, so that every test between them is of pairs.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
@@ -41,7 +42,7 @@ TAGS: tuple[Tags, ...] = get_args(Tags)
 PARTS: tuple[Part, ...] = ("dev", "test")
 UNITS, MANY_UNITS = 25, 128  # hidden units: the paper's, and as many as are not the bottleneck (one seed)
 TASKS: tuple[tuple[Tags, int], ...] = (*((tags, UNITS) for tags in TAGS), ("universal", MANY_UNITS))
-DEFAULT_TASKS = TASKS[-1:]  # of the default model: where the classifier is not the bottleneck
+MANY_TASKS = tuple((tags, MANY_UNITS) for tags in TAGS)  # of the default model and what stands beside it
 WINDOWS, EPOCHS = (3, 1, 2, 5), (10,)  # of word2vec; the first window is the paper's
 PENALTIES = (0.1, 0.03, 0.3)  # of the CRF without vectors, and then with them
 SCALES = (0.1, 0.3, 1.0)  # of the vectors in a CRF
@@ -82,14 +83,15 @@ LOCAL = {
     "default, before + word + after": Contender("default", settings.PARTS[1:], settings.EVIDENCE),
     "default, state + before + word + after": Contender("default", settings.PARTS, settings.EVIDENCE),
 }
-DEFAULT = [name for name, contender in LOCAL.items() if contender.source == "default"]  # measured with one seed
+DEFAULT = [name for name, contender in LOCAL.items() if contender.source == "default"]
+BESIDE = ["word2vec", "word2vec ± 1", "word2vec ± 1, spelling", *DEFAULT]  # with many units, one seed
 LEX = {"Lex": None, "Lex + EM": "EM", "Lex + word2vec": "word2vec", f"Lex + {OURS}": OURS}  # column -> whose vectors
 
 
 def cells(job: Job, store: Store) -> list[Cell]:
     """Return the cells of the searches, of all columns with all seeds, and of the tests between columns."""
     study = Study(job, store)
-    tests = [study.tests(bank, columns) for columns in (None, DEFAULT) for bank in BANKS]
+    tests = [study.tests(bank, many=many) for many in (False, True) for bank in BANKS]
     return [*study.searches(), *study.columns(), *tests]
 
 
@@ -100,7 +102,8 @@ class Study:
         self._job, self._store, self._corpus = job, store, job.corpus()
         self._sentences: dict[tuple[Bank, Tags, str], list[Tagged]] = {}
         self._kept: tuple[str, Features] | None = None
-        self._local = [name for name in LOCAL if name != "transformer" or _has_transformer() or store.knows(name)]
+        ready = _has_transformer() or store.knows("transformer")
+        self._local = [name for name in LOCAL if name not in DEFAULT and (name != "transformer" or ready)]
         windows = [Step(0, f"window {n}", {"window": n}) for n in WINDOWS]
         epochs = [Step(1, f"{n} epochs", {"epochs": n}) for n in EPOCHS]
         self._word2vec = Search("search / word2vec", settings.WORD2VEC, windows + epochs, self._found)
@@ -175,25 +178,24 @@ class Study:
     # The columns of the table
 
     def columns(self) -> Iterator[Cell]:
-        """Yield all columns with all seeds; a CRF knows no chance."""
+        """Yield all columns with all seeds, a CRF knowing no chance, and then those with many units."""
         for column, bank in itertools.product([*self._local, *LEX], BANKS):
-            for seed in range(1 if column in LEX else self._seeds(column)):
+            for seed in range(1 if column in LEX else self._job.seeds):
                 yield self._column(bank, column, seed)
+        for column, bank in itertools.product(BESIDE, BANKS):
+            yield self._column(bank, column, 0, many=True)
 
-    def _seeds(self, column: str) -> int:
-        return 1 if column in DEFAULT else self._job.seeds
-
-    def _tasks(self, column: str) -> tuple[tuple[Tags, int], ...]:
-        return DEFAULT_TASKS if column in DEFAULT else TASKS
-
-    def _column(self, bank: Bank, column: str, seed: int) -> Cell:
+    def _column(self, bank: Bank, column: str, seed: int, *, many: bool = False) -> Cell:
         def measure() -> dict[str, Any]:
-            predicted = self._predicted(bank, column)[seed]
+            predicted = self._predicted(bank, column, many)[seed]
             scores = {name: self._accuracies(bank, name, parts) for name, parts in predicted.items()}
             first = scores[next(iter(scores))]
             return {**{part: first[part]["all"] for part in PARTS}, "scores": scores}
 
-        return Cell(f"{bank} / {column} / seed {seed}", lambda: {**self._identity(bank, column), "seed": seed}, measure)
+        last = f"{MANY_UNITS} units" if many else f"seed {seed}"
+        return Cell(
+            f"{bank} / {column} / {last}", lambda: {**self._identity(bank, column, many), "seed": seed}, measure
+        )
 
     def _accuracies(self, bank: Bank, name: str, parts: dict[str, list[str]]) -> dict[str, Any]:
         tags: Any = name.split(",")[0]
@@ -203,21 +205,24 @@ class Study:
             for part, found in parts.items()
         }
 
-    def _predicted(self, bank: Bank, column: str) -> list[Predicted]:
+    def _predicted(self, bank: Bank, column: str, many: bool) -> list[Predicted]:
         """Return the tags that a column predicts with each seed, stored when they are first asked for.
 
         The names are ``"universal, 25"`` (tags and hidden units) of classifiers and ``"universal"`` of CRFs.
         """
-        make = self._by_crf if column in LEX else self._by_network
+
+        def make() -> list[Predicted]:
+            return self._by_crf(bank, column) if column in LEX else self._by_network(bank, column, many)
+
         sums = [self._job.work.sha256(file) for need in NEEDS for file in self._job.data.files(need)]
-        identity = {**self._identity(bank, column), "data": sums}
-        found: list[Predicted] = self._job.work.json("pos", identity, lambda: make(bank, column))
+        identity = {**self._identity(bank, column, many), "data": sums}
+        found: list[Predicted] = self._job.work.json("pos", identity, make)
         return found
 
-    def _by_network(self, bank: Bank, column: str) -> list[Predicted]:
+    def _by_network(self, bank: Bank, column: str, many: bool) -> list[Predicted]:
         features = self._column_vectors(column)
-        found: list[Predicted] = [{} for _ in range(self._seeds(column))]
-        for tags, hidden in self._tasks(column):
+        found: list[Predicted] = [{} for _ in range(1 if many else self._job.seeds)]
+        for tags, hidden in MANY_TASKS if many else TASKS:
             train, dev = self._of(bank, tags, "train"), self._of(bank, tags, "dev")
             seeds = len(found) if hidden == UNITS else 1
             taggers = train_local(train, dev, features, grid=GRID, hidden=hidden, seeds=seeds)
@@ -247,33 +252,32 @@ class Study:
 
     # Tests between columns
 
-    def tests(self, bank: Bank, only: Sequence[str] | None = None) -> Cell:
+    def tests(self, bank: Bank, *, many: bool) -> Cell:
         """Return the cell of McNemar's tests between columns of a treebank, on its test set with seed 0.
 
         Args:
             bank: Which one.
-            only: Between these; by default between all but those of the default model, and between those with words.
+            many: Between those with many units; if not, between all others, and between those with words.
         """
-        local = only or [column for column in self._local if column not in DEFAULT]
-        groups = [local] if only else [local, list(LEX)]
+        groups = [BESIDE] if many else [self._local, list(LEX)]
 
         def asked() -> dict[str, Any]:
-            return {column: self._identity(bank, column) for columns in groups for column in columns}
+            return {column: self._identity(bank, column, many) for columns in groups for column in columns}
 
         def measure() -> dict[str, Any]:
             found: dict[str, dict[str, Any]] = {}
             for columns in groups:
-                hits = {column: self._hits(bank, column) for column in columns}
+                hits = {column: self._hits(bank, column, many) for column in columns}
                 for first, second in itertools.combinations(columns, 2):
                     for name, own in hits[first].items():
                         test = mcnemar(own, hits[second][name])
                         found.setdefault(name, {})[f"{second} against {first}"] = test.to_json()
             return found
 
-        return Cell(f"{bank} / tests{', default' if only else ''}", asked, measure)
+        return Cell(f"{bank} / tests{f', {MANY_UNITS} units' if many else ''}", asked, measure)
 
-    def _hits(self, bank: Bank, column: str) -> dict[str, Any]:
-        predicted = self._predicted(bank, column)[0]
+    def _hits(self, bank: Bank, column: str, many: bool) -> dict[str, Any]:
+        predicted = self._predicted(bank, column, many)[0]
         return {
             name: right([self._gold(bank, name.split(",")[0], "test")], [parts["test"]])  # type: ignore[arg-type]
             for name, parts in predicted.items()
@@ -281,13 +285,13 @@ class Study:
 
     # Vectors and what decides them
 
-    def _identity(self, bank: Bank, column: str) -> dict[str, Any]:
+    def _identity(self, bank: Bank, column: str, many: bool) -> dict[str, Any]:
         """Return all that decides the tags of a column besides the data."""
         own = {"bank": bank, "column": column, "sentences": self._job.scale.sentences}
         if column in LEX:
             return {**own, "crf": asdict(self._crf_settings(column)), **self._column_settings(LEX[column])}
-        own |= {"seeds": self._seeds(column), "tasks": self._tasks(column), "classifiers": list(map(asdict, GRID))}
-        return {**own, **self._column_settings(column)}
+        own |= {"seeds": 1, "tasks": MANY_TASKS} if many else {"seeds": self._job.seeds, "tasks": TASKS}
+        return {**own, "classifiers": list(map(asdict, GRID)), **self._column_settings(column)}
 
     def _column_settings(self, column: str | None) -> dict[str, Any]:
         return {} if column is None else self._learnt(LOCAL[column], self._chosen(column), self._corpus)

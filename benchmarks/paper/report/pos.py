@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,6 @@ PAPER = {
 }  # fmt: skip
 UNITS = 25  # the paper's
 RIVALS = NEIGHBOURS, SPELT = "word2vec ± 1", "word2vec ± 1, spelling"
-DEFAULT = "default, "  # how the columns of the default model begin
 
 
 def section(content: Mapping[str, Any], folder: Path) -> list[Block]:
@@ -48,6 +46,7 @@ def section(content: Mapping[str, Any], folder: Path) -> list[Block]:
     return [
         *blocks,
         *(_with_units(cells, units) for units in _units(cells) if units != UNITS),
+        *_of_default(cells),
         Table(("test set", *_columns(cells)), _by_words(cells), f"Known and unknown words ({UNITS} units)"),
         Table(("dev set", *_columns(cells)), _dev_rows(cells), f"Development sets ({UNITS} units)"),
         *_tests(cells),
@@ -72,7 +71,7 @@ def _chosen(cells: Cells) -> str:
         f"unknown words). *{SPELT}* gives word2vec the same regression, to show what spelling alone contributes. "
         f"The columns of the default model are of the model that `textlds train` gives: it observes profiles in place "
         f"of one-hot words, and nothing was chosen for it here. They were measured later than the others, with one "
-        f"seed."
+        f"seed, and word2vec, learnt again in the same way, beside them."
     )
 
 
@@ -194,35 +193,67 @@ def _tests(cells: Cells) -> list[Block]:
     for units in _units(cells):
         tasks = _tasks(_tags(cells, units))
         rows: list[tuple[str, ...]] = []
-        for first, second in local + _of_default(cells, units) + (lexical if units == UNITS else []):
+        for first, second in local + (lexical if units == UNITS else []):
             found = [_compared(cells, bank, tags, first, second, units) for bank, tags in tasks]
             rows.append((f"{first} over {second}", *(f"{signed(points)} ({p_value(p)})" for points, p in found)))
         head = ("", *(f"{NAMES[bank]}, {TAGS[tags]}" for bank, tags in tasks))  # type: ignore[index]
-        made.append(
-            Table(
-                head,
-                rows,
-                f"Points of test accuracy, and McNemar's exact test of it (seed 0, {units} units); between a column of "
-                f"the default model and one of another, whose tags are not stored, a test of two proportions, which "
-                f"finds less",
-            )
-        )
+        caption = f"Points of test accuracy, and McNemar's exact test of it (seed 0, {units} units)"
+        made.append(Table(head, rows, caption))
     return made
 
 
-def _default(cells: Cells, units: int) -> list[str]:
-    """Return the columns of the default model: state, word and neighbours, all of them; or none."""
-    return [column for column in _local(cells, units) if column.startswith(DEFAULT)]
-
-
-def _of_default(cells: Cells, units: int) -> list[tuple[str, str]]:
-    """Return what the columns of the default model are compared with: what is like them, and each other."""
-    if not _default(cells, units):
+def _of_default(cells: Cells) -> list[Block]:
+    """Return the default model and word2vec beside it, and the tests between them; nothing if there is no such cell."""
+    columns = _beside(cells)
+    if not columns:
         return []
-    state, words, features = _default(cells, units)
-    best = max(_ours(cells), key=lambda name: _mean(cells, name, units, part="dev"))
-    made = [(state, other) for other in ("word2vec", "EM", _state(cells), words)]
-    return made + [(features, other) for other in (*RIVALS, best, state)]
+    units, tasks = _last(cells), _tasks()
+    others = [name for name in _local(cells, units) if name.startswith("EM")]
+    rows: list[tuple[str, ...]] = []
+    for part in ("test", "dev"):
+        for bank, tags in tasks:
+            name, *values = _row(cells, bank, tags, others, units, part=part)
+            own = (f"{_beside_score(cells, bank, column, tags, part):.2f}" for column in columns)
+            rows.append((f"{name}, {part}", *own, *values))
+    tested = []
+    for first, second in _pairs(columns):
+        found = [_compared(cells, *task, first, second, units, beside=True) for task in tasks]
+        tested.append((f"{first} over {second}", *(f"{signed(points)} ({p_value(p)})" for points, p in found)))
+    head = tuple(f"{NAMES[bank]}, {TAGS[tags]}" for bank, tags in tasks)  # type: ignore[index]
+    return [
+        Table(
+            ("set", *columns, *others),
+            rows,
+            f"The default model and word2vec, {units} hidden units, one seed (the columns of EM are those of the table "
+            f"above, universal tags only)",
+        ),
+        Table(("", *head), tested, f"Points of test accuracy, and McNemar's exact test of it ({units} units)"),
+    ]
+
+
+def _pairs(columns: Sequence[str]) -> list[tuple[str, str]]:
+    """Return what is compared of word2vec, its neighbours, these with spelling, and the default model's three."""
+    plain, neighbours, spelt, state, words, features = columns
+    made = [(state, other) for other in (plain, neighbours, spelt, words)]
+    return made + [(words, spelt)] + [(features, other) for other in (plain, neighbours, spelt, words, state)]
+
+
+def _beside(cells: Cells) -> list[str]:
+    """Return the columns that were measured together with the default model."""
+    keys = [key.split(" / ") for key in cells]
+    return [key[1] for key in keys if key[0] == "ewt" and key[-1].endswith(" units") and len(key) == 3]
+
+
+def _last(cells: Cells) -> int:
+    """Return the number of hidden units of these columns."""
+    return int(
+        next(key.split(" / ")[2] for key in cells if key.endswith(" units") and key.count(" / ") == 2).split()[0]
+    )
+
+
+def _beside_score(cells: Cells, bank: str, column: str, tags: str, part: str = "test") -> float:
+    units = _last(cells)
+    return float(cells[f"{bank} / {column} / {units} units"]["figures"]["scores"][f"{tags}, {units}"][part]["all"])
 
 
 def _state(cells: Cells) -> str:
@@ -235,23 +266,21 @@ def _ours(cells: Cells) -> list[str]:
     return [column for column in _local(cells) if column.startswith("EM, ")]
 
 
-def _compared(cells: Cells, bank: str, tags: str, first: str, second: str, units: int = UNITS) -> tuple[float, float]:
-    """Return by how much the first column is above the second with seed 0, and the probability of it by chance."""
-    scores = [_scores(cells, bank, column, tags, units)[0] for column in (first, second)]
-    for tests in ("tests", "tests, default"):
-        found = cells.get(f"{bank} / {tests}", {"figures": {}})["figures"].get(_name(first, tags, units), {})
-        for pair in (f"{first} against {second}", f"{second} against {first}"):
-            if pair in found:
-                return scores[0] - scores[1], float(found[pair]["p"])
-    words = figures(cells, f"{bank} / {first} / seed 0")[0]["scores"][_name(first, tags, units)]["test"]["tokens"]
-    return scores[0] - scores[1], two_proportions(*scores, words)
+def _compared(
+    cells: Cells, bank: str, tags: str, first: str, second: str, units: int = UNITS, *, beside: bool = False
+) -> tuple[float, float]:
+    """Return by how much the first column is above the second with seed 0, and the probability of it by chance.
 
-
-def two_proportions(first: float, second: float, n: int) -> float:
-    """Return the probability of a difference at least as large between two percentages of n that are one by nature."""
-    pooled = (first + second) / 200
-    spread = math.sqrt(2 * pooled * (1 - pooled) / n)
-    return math.erfc(abs(first - second) / 100 / spread / math.sqrt(2)) if spread else 1.0
+    With ``beside``, of the columns that were measured together with the default model.
+    """
+    if beside:
+        scores = [_beside_score(cells, bank, column, tags) for column in (first, second)]
+    else:
+        scores = [_scores(cells, bank, column, tags, units)[0] for column in (first, second)]
+    tests = cells[f"{bank} / tests{f', {units} units' if beside else ''}"]["figures"][_name(first, tags, units)]
+    pairs = (f"{first} against {second}", f"{second} against {first}")
+    (found,) = (tests[pair] for pair in pairs if pair in tests)
+    return scores[0] - scores[1], float(found["p"])
 
 
 def _search(cells: Cells) -> list[tuple[str, ...]]:
@@ -276,10 +305,10 @@ def _claims(cells: Cells) -> list[Claim]:
             ours, theirs = (_mean(cells, name, units) for name in (best, "transformer"))
             text = f"{best} is within 3 points of the transformer on UD EWT, universal tags, {units} hidden units"
             made.append(Claim(text, theirs - ours <= 3, f"{ours:.2f} against {theirs:.2f}"))
-        if _default(cells, units):
-            state, words, features = _default(cells, units)
-            made += [_above(cells, state, "word2vec", units), _above(cells, features, SPELT, units)]
-            made.append(_not_below(cells, state, words, units))
+    if _beside(cells):
+        units, (plain, _, spelt, state, words, features) = _last(cells), _beside(cells)
+        made += [_above(cells, *pair, units, beside=True) for pair in ((state, plain), (features, spelt))]
+        made.append(_not_below(cells, state, words, units))
     return [*made, *(_above(cells, column, "Lex", tags=("universal",)) for column in _lexical(cells)[1:])]
 
 
@@ -288,9 +317,18 @@ def _mean(cells: Cells, column: str, units: int, *, bank: str = "ewt", part: str
     return float(np.mean(_scores(cells, bank, column, "universal", units, part=part)))
 
 
-def _above(cells: Cells, first: str, second: str, units: int = UNITS, *, tags: Sequence[str] | None = None) -> Claim:
-    tags = _tags(cells, units) if tags is None else tags
-    found = {task: _compared(cells, *task, first, second, units) for task in _tasks(tags)}
+def _above(
+    cells: Cells,
+    first: str,
+    second: str,
+    units: int = UNITS,
+    *,
+    tags: Sequence[str] | None = None,
+    beside: bool = False,
+) -> Claim:
+    if tags is None:
+        tags = tuple(TAGS) if beside else _tags(cells, units)
+    found = {task: _compared(cells, *task, first, second, units, beside=beside) for task in _tasks(tags)}
     details = (
         f"{NAMES[bank]}, {TAGS[kind]}: {signed(difference)} ({p_value(p)})"  # type: ignore[index]
         for (bank, kind), (difference, p) in found.items()
@@ -302,10 +340,13 @@ def _above(cells: Cells, first: str, second: str, units: int = UNITS, *, tags: S
 
 
 def _not_below(cells: Cells, first: str, second: str, units: int) -> Claim:
-    found = {task: _compared(cells, *task, first, second, units)[0] for task in _tasks(_tags(cells, units))}
-    details = (f"{NAMES[bank]}, {TAGS[kind]}: {signed(points)}" for (bank, kind), points in found.items())  # type: ignore[index]
+    found = {task: _compared(cells, *task, first, second, units, beside=True) for task in _tasks()}
+    details = (
+        f"{NAMES[bank]}, {TAGS[kind]}: {signed(points)} ({p_value(p)})"  # type: ignore[index]
+        for (bank, kind), (points, p) in found.items()
+    )
     text = f"{first} is not below {second}, {units} hidden units"
-    return Claim(text, min(found.values()) >= 0, "; ".join(details))
+    return Claim(text, min(points for points, _ in found.values()) >= 0, "; ".join(details))
 
 
 def _reduction(cells: Cells, name: str) -> Claim:
