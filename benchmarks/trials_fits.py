@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 import textlds
+from textlds.evaluation.features import Features, Sentences, Vectors, plain
 from textlds.learn.run import FitRun
 from textlds.lexicon.lexicon import Lexicon
 from textlds.lexicon.profiles import word_profiles
 from textlds.lexicon.spelling import fit_spelling
+from textlds.lexicon.unknown import shrunk, spelt
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.tall import Tall
 from textlds.linalg.threads import one_blas_thread
@@ -86,6 +88,28 @@ def _profiles(counts: textlds.LagCounts, size: int, threads: int) -> Tall:
 
     moments = word_moments(counts.unigrams, counts.lags[:1], pseudocount=0, threads=threads)
     return word_profiles(moments.lags[0].counts, size, rng=np.random.default_rng([0, 4]), threads=threads)
+
+
+def long_words(counts_folder: Path, threads: int) -> Features:
+    """Return words by profiles of 400 numbers; rare ones lean on their spelling, unknown ones have that alone."""
+    counts = textlds.LagCounts.load(counts_folder)
+    vocabulary = counts.vocabulary
+    known = vocabulary.words[: vocabulary.n_types]
+    with one_blas_thread():
+        table = _profiles(counts, 400, threads)
+        by_spelling = fit_spelling(known, counts.unigrams[: len(known)], table, threads=threads)
+    frequencies = counts.unigrams / counts.unigrams.sum()
+    words = shrunk(table, spelt(known, by_spelling, vocabulary), frequencies).astype(np.float32)
+
+    def vectors(sentences: Sentences) -> Vectors:
+        tokens = [token for sentence in plain(sentences, vocabulary) for token in sentence]
+        rows = vocabulary.ids(tokens)
+        found: Vectors = words[rows]
+        unknown = np.flatnonzero(rows >= vocabulary.n_types)
+        found[unknown] = spelt([tokens[i] for i in unknown.tolist()], by_spelling, vocabulary)
+        return found
+
+    return vectors
 
 
 FITS: dict[str, Fit] = {
