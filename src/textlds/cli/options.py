@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
+from textlds.cli.wording import as_options
 from textlds.corpus.settings import ReadSettings
 from textlds.errors import ArgumentError
 from textlds.learn.settings import FitSettings
@@ -161,7 +162,7 @@ def _value(name: str, field: dataclasses.Field[Any], value: Any) -> Any:
     try:
         facts.check(name, read)
     except ArgumentError as error:
-        raise typer.BadParameter(str(error)) from error
+        raise typer.BadParameter(as_options(str(error))) from error
     return read
 
 

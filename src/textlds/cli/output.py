@@ -21,6 +21,7 @@ from typing import Any, ParamSpec
 
 import typer
 
+from textlds.cli.wording import as_options
 from textlds.errors import NO_ROOM, ArgumentError, TextLDSError
 
 P = ParamSpec("P")
@@ -76,16 +77,16 @@ def guarded(function: Callable[P, None]) -> Callable[P, None]:
                 function(*args, **kwargs)
             sys.stdout.flush()  # a closed pipe is noticed here, not when the interpreter ends
         except TextLDSError as error:
-            fail(str(error))
+            fail(as_options(str(error)))
         except KeyboardInterrupt as error:
-            say("\n".join(["interrupted.", *getattr(error, "__notes__", [])]))
+            say(as_options("\n".join(["interrupted.", *getattr(error, "__notes__", [])])))
             raise typer.Exit(exit_code(error)) from error
         except BrokenPipeError as error:
             # nobody reads any more; let the last flush of the interpreter go nowhere
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(PIPE_CLOSED) from error
         except MemoryError:
-            fail("out of memory. Lower the size of the task (state_size, vocab_size, memory), or use fewer threads.")
+            fail("out of memory. Make the task smaller (--state-size, --vocab-size, --memory), or use fewer threads.")
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
             remedy = " Free some room, or write elsewhere." if error.errno in NO_ROOM else ""
@@ -98,7 +99,7 @@ def guarded(function: Callable[P, None]) -> Callable[P, None]:
 def _messages(*, quiet: bool) -> Iterator[None]:
     """Show what textlds logs, such as that work is finished already or that a damaged part is made again."""
     handler = logging.Handler(logging.INFO)
-    handler.emit = lambda record: say(record.getMessage(), quiet=quiet)  # type: ignore[method-assign]
+    handler.emit = lambda record: say(as_options(record.getMessage()), quiet=quiet)  # type: ignore[method-assign]
     log = logging.getLogger("textlds")
     level, propagate = log.level, log.propagate
     log.addHandler(handler)
@@ -126,7 +127,7 @@ def say(message: str, *, quiet: bool = False) -> None:
 
 def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """Print a warning as a line on standard error, without the place in the code."""
-    _console(stderr=True).print("[bold yellow]warning:[/bold yellow]", _plain(str(message)), soft_wrap=True)
+    _console(stderr=True).print("[bold yellow]warning:[/bold yellow]", _plain(as_options(str(message))), soft_wrap=True)
 
 
 def number_of(number: int, noun: str) -> str:
