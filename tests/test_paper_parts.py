@@ -134,3 +134,34 @@ def test_blocks(tmp_path):
     assert "<code>a&lt;b</code> and <strong>bold</strong>" in html
     assert 'src="data:image/png;base64,iVBORw=="' in html
     assert '<td class="n">1.5 ± 0.1</td>' in html
+
+
+def test_what_the_default_model_was_to_show(tmp_path):
+    from benchmarks.paper.report.default import section
+
+    assert section(tmp_path) == []  # nothing to judge
+
+    def row(kind, text, tokens, accuracy, transitions=0):
+        names = ("observations", "text", "tokens", "accuracy", "of_the_notice")
+        return dict(zip(names, (kind, text, tokens, accuracy, transitions), strict=True))
+
+    notices = [
+        row("profiles", "clean", 5e6, 92.0), row("profiles", "poisoned", 5.1e6, 91.9),
+        row("profiles", "clean", 20e6, 93.0), row("profiles", "poisoned", 20.6e6, 92.7),
+        row("words", "clean", 5e6, 90.0), row("words", "poisoned", 5.1e6, 89.9, 1),
+    ]  # fmt: skip
+    (tmp_path / "poison.json").write_text(json.dumps(notices))
+    texts = [{"text": name, "context": score, "features": 94.0} for name, score in (("5 M", 92.0), ("20 M", 91.85))]
+    (tmp_path / "amounts.json").write_text(json.dumps(texts))
+
+    def summary(test, seeds):
+        spread = {"mean": test, "sd": 0.5, "least": test - 0.5, "most": test + 0.5}
+        return {"test": spread, "seeds": seeds, "epochs": {"mean": 10}, "epochs to the best dev of random": [7, 8]}
+
+    networks = {"random": summary(124.0, 3), "em": summary(122.9, 3), "profiles": summary(121.0, 1)}
+    (tmp_path / "rnn.json").write_text(json.dumps({"sizes": {"300": {"summary": networks}}}))
+    _, table = section(tmp_path)
+    held = [claim[1] for claim in table.rows]
+    assert held == ["**no**", "**no**", "**no**", "**yes**", "**yes**", "cannot be told"]
+    assert table.rows[0][2] == "5M tokens: −0.10, 0 of 10 transitions; 20M tokens: −0.30, 0 of 10 transitions"
+    assert "random's best after 7.5 epochs instead of 10.0" in table.rows[4][2]

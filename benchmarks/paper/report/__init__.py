@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.paper.report import default
 from benchmarks.paper.report.blocks import Block, Section, Table, Text, to_html, to_markdown
 from benchmarks.recorded import shown
 from textlds.storage.folders import new_file
@@ -47,6 +48,8 @@ def write_report(results: Path) -> tuple[Path, Path]:
         else:
             done = Text(f"Not finished: {len(content['cells'])} cells so far. The same command resumes it.")
             sections.append(Section(content["title"], [done]))
+    if judged := default.section(results):
+        sections.append(Section(default.TITLE, judged))
     sections.append(Section("Data and versions", _provenance(contents)))
     page, whole = results / "paper.md", folder / "paper.html"  # the site makes a page paper.html of paper.md
     for path, text in (
