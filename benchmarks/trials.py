@@ -202,11 +202,22 @@ def report(rows: list[dict[str, Any]]) -> str:
             "epochs; nothing is chosen on the development sets, so that figures are slightly lower than where the best "
             "epoch is. In brackets, how much that is above *features*, with the standard error of the difference over "
             "words, and the number of seeds. The default model of 75 million tokens of Wikipedia, unless the row names "
-            "another fit. `python -m benchmarks.trials` prints these figures.",
+            f"another fit. {_verdict(rows)} `python -m benchmarks.trials` prints these figures.",
             "",
             *markdown_table(["vectors", "numbers", *titles.values()], table),
         ]
     )
+
+
+def _verdict(rows: list[dict[str, Any]]) -> str:
+    """Say what is above "features" by twice the error or more, with either set of tags, on both treebanks."""
+
+    def pays(row: dict[str, Any], bank: str) -> bool:
+        own = [task for name, task in row["tasks"].items() if name.startswith(f"{bank} ") and "above" in task]
+        return any(task["above"] >= 2 * task["error"] for task in own)
+
+    both = [row["trial"] for row in rows if all(pays(row, bank) for bank in NAMES)]
+    return f"By twice the error or more, on both treebanks: {'; '.join(both) if both else 'none of these'}."
 
 
 _TAGS = {"universal": "universal tags", "ptb": "PTB tags"}

@@ -339,3 +339,37 @@ def test_languages(run, text, tmp_path):
     assert found["xx"]["messages"] == len(lines)
     assert found["xx"]["unknown, per cent"] > 0
     assert "| xx | Latin |" in (tmp_path / "languages.md").read_text(encoding="utf-8")
+
+
+def test_trials_tell_differences_of_pairs(tmp_path):
+    from benchmarks.trials import report, summary
+    from benchmarks.trials_network import Bank, measured
+
+    from textlds.corpus.reading.tagged import Tagged
+
+    # both taggers are right of 60 words, the second of 30 more: the error of the difference is that of a share of 0.3
+    first, second = np.arange(100) < 60, np.arange(100) < 90
+    tasks = [f"{bank} {tags}" for bank in ("ewt", "ptb") for tags in ("universal", "ptb")]
+    np.savez(tmp_path / "features.npz", numbers=3, **dict.fromkeys(tasks, first[None]))
+    np.savez(tmp_path / "more-numbers.npz", numbers=4, **dict.fromkeys(tasks, second[None]))
+    rows = [summary(tmp_path, name) for name in ("features", "more numbers")]
+    assert summary(tmp_path, "not run") is None
+    found = rows[1]["tasks"]["ptb universal"]
+    assert found["accuracy"] == pytest.approx(90)
+    assert found["above"] == pytest.approx(30)
+    assert found["error"] == pytest.approx(100 * np.sqrt(0.3 * 0.7 / 100))
+    assert "on both treebanks: more numbers." in report(rows)
+    assert "90.00 (+30.00 ± 4.58, 1)" in report(rows)
+
+    # a network for both sets of tags learns what the vectors say
+    rng = np.random.default_rng(0)
+    words = [[f"w{rng.integers(40)}" for _ in range(8)] for _ in range(300)]
+    kinds = [[Tagged(tuple(s), tuple(f"{int(w[1:]) % n}" for w in s)) for s in words] for n in (2, 4)]
+    bank = Bank([[some[:200] for some in kinds], [some[200:] for some in kinds]])
+
+    def features(sentences):
+        return np.array([np.eye(4, dtype=np.float32)[int(w[1:]) % 4] for s in sentences for w in s])
+
+    numbers, hits = measured(features, bank, 1)
+    assert numbers == 4
+    assert min(some.mean() for some in hits) > 0.99
