@@ -144,7 +144,7 @@ def test_errors_are_messages(run):
     assert "exists already" in run("count a.txt -o counts", code=1).stderr
     assert "did not write; choose another" in run("count a.txt -o counts --force", code=1).stderr
     assert "not a textlds folder" in run("prune counts -o x", code=1).stderr
-    assert "memory='lots'" in run("count a.txt -o x --memory lots", code=1).stderr
+    assert "--memory lots" in run("count a.txt -o x --memory lots", code=1).stderr
 
 
 def test_interrupted_work_is_resumed(run, monkeypatch):

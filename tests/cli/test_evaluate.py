@@ -139,7 +139,11 @@ def test_similarity(run: Run, model: Path, files: Path) -> None:
     [
         (("tagging", "--train", "train.tsv", "--dev", "none.tsv"), 1, "there is no file none.tsv"),
         (("tagging", "--train", "train.tsv", "--dev", "dev.tsv", "--recipe", "up"), 1, "'up' is not a recipe"),
-        (("tagging", "--train", "train.tsv", "--dev", "dev.tsv", "--tags", "upos"), 1, "column='upos' is not one of"),
+        (
+            ("tagging", "--train", "train.tsv", "--dev", "dev.tsv", "--tags", "upos"),
+            1,
+            "the column 'upos' is not one of",
+        ),
         (
             ("tagging", "--train", "pairs.txt", "--dev", "dev.tsv", "--format", "conllu"),
             1,

@@ -243,8 +243,8 @@ def test_settings_that_no_counts_can_serve_are_refused_before_counting(run: Run,
     assert "there is no file" in run("train", missing, "-o", tmp_path / "m", "--state-size", 999, code=1).stderr
     for options, message in (
         (["--vocab-size", 20, "--state-size", 999], "exceeds what a vocabulary of"),
-        (["--em-horizon", 9], "Count with max_lag=9"),
-        (["--ssid-horizon", 5, "--observations", "words"], "Count with max_lag=9"),
+        (["--em-horizon", 9], "Count with --max-lag 9"),
+        (["--ssid-horizon", 5, "--observations", "words"], "Count with --max-lag 9"),
     ):
         result = run("train", corpus, "-o", tmp_path / "m", *options, code=1)
         assert message in result.stderr

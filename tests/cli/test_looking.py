@@ -44,7 +44,7 @@ def test_a_word_that_nothing_is_close_to_gets_help(run: Run, model: Path) -> Non
 
 def test_similar_needs_a_context_for_a_recipe(run: Run, model: Path) -> None:
     error = run("similar", model, "cat", "--recipe", "state", code=1).stderr
-    assert "recipe='state' is that of a word in a context" in " ".join(error.split())
+    assert "--recipe state is that of a word in a context" in " ".join(error.split())
     assert run("similar", model, "cat", "--recipe", "state", "--context", "the cat").stdout
 
 

@@ -117,7 +117,7 @@ def test_wrong_arguments_and_files(tmp_path: Path) -> None:
     path = write(tmp_path, "f", "a X\n")
     with pytest.raises(ArgumentError, match="format='xml' is not one of 'auto', 'conllu', 'conll', 'tsv'"):
         read_tagged(path, format="xml")
-    with pytest.raises(ArgumentError, match="column='upos' is not one of 'last', nor a number from 1"):
+    with pytest.raises(ArgumentError, match="the column 'upos' is not one of 'last', nor a number from 1"):
         read_tagged(path, column="upos")
     with pytest.raises(ArgumentError, match="column=0"):
         read_tagged(path, column=0)

@@ -194,7 +194,7 @@ def _index(column: Column, names: Sequence[str]) -> int:
     if text.isdigit() and int(text) > 0:
         return int(text) - 1
     known = ", ".join(map(repr, [*names, "last"]))
-    raise ArgumentError(f"column={column!r} is not one of {known}, nor a number from 1.")
+    raise ArgumentError(f"the column {column!r} is not one of {known}, nor a number from 1.")
 
 
 def is_document_mark(line: str, format: Format) -> bool:
