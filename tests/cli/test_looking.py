@@ -39,7 +39,7 @@ def test_an_unknown_word_gets_a_hint(run: Run, model: Path) -> None:
 
 def test_a_word_that_nothing_is_close_to_gets_help(run: Run, model: Path) -> None:
     error = run("similar", model, "qqqqqq", code=1).stderr
-    assert "No word of it is spelled alike. Give a context (context=..., --context)" in " ".join(error.split())
+    assert "No word of it is spelled alike. Give a context (--context)" in " ".join(error.split())
 
 
 def test_similar_needs_a_context_for_a_recipe(run: Run, model: Path) -> None:

@@ -15,6 +15,7 @@ from textlds.cli.wording import as_options
         ("Resume it with resume=True (--resume), or wait.", "Resume it with --resume, or wait."),
         ("Say so with repeats='all' (--repeats all).", "Say so with --repeats all."),
         ("Name the one with the text: text_column=... (--text-column).", "Name the one with the text: --text-column."),
+        ("Give a context (context=..., --context) to it.", "Give a context (--context) to it."),
         ("recipe='state+word, fitted' is one.", "--recipe 'state+word, fitted' is one."),
         ("grid=2 has another name.", "--select 2 has another name."),
         # no options, or nothing that an option can say

@@ -10,7 +10,7 @@ from typing import Any
 
 # a name that begins a word, and a quoted text or the beginning of something plain; no part of an address (?name=...)
 _SETTING = re.compile(r"(?<![\w?&/.-])([a-z][a-z_]*)=(?:'([^']*)'|(True\b|\.\.\.)|(?!None\b|False\b)(?=[\w-]))")
-_TWICE = re.compile(r"(--[\w-]+(?: [^\s()]+)?) \(\1\)")
+_TWICE = re.compile(r"(--[\w-]+(?: [^\s(),]+)?)(?: \(\1\)|, \1(?![\w-]))")
 
 
 def as_options(message: str) -> str:
