@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,13 @@ def signed(value: float, digits: int = 2) -> str:
 def p_value(p: float) -> str:
     """Return a probability, small ones as a bound."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def two_proportions(first: float, second: float, n: float) -> float:
+    """Return the probability of a difference at least as large between two percentages of n that are one by nature."""
+    pooled = (first + second) / 200
+    error = math.sqrt(2 * pooled * (1 - pooled) / n)
+    return math.erfc(abs(first - second) / 100 / error / math.sqrt(2)) if error else 1.0
 
 
 def significant(p: float) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.paper.report.blocks import Block, Claim, Figure, Table, Text, claims_table
-from benchmarks.paper.report.numbers import earlier, figures, p_value, signed, significant, spread
+from benchmarks.paper.report.numbers import earlier, figures, p_value, signed, significant, spread, two_proportions
 from benchmarks.paper.report.pictures import BLUE, GREEN, GREY, ORANGE, picture
 from benchmarks.paper.treebanks import NAMES
 from benchmarks.recorded import shown
@@ -71,7 +71,7 @@ def _chosen(cells: Cells) -> str:
         f"unknown words). *{SPELT}* gives word2vec the same regression, to show what spelling alone contributes. "
         f"The columns of the default model are of the model that `textlds train` gives: it observes profiles in place "
         f"of one-hot words, and nothing was chosen for it here. They were measured later than the others, with one "
-        f"seed, and word2vec, learnt again in the same way, beside them."
+        f"seed."
     )
 
 
@@ -207,7 +207,7 @@ def _of_default(cells: Cells) -> list[Block]:
     columns = _beside(cells)
     if not columns:
         return []
-    units, tasks = _last(cells), _tasks()
+    units, tasks = _last(cells), _beside_tasks(cells)
     others = [name for name in _local(cells, units) if name.startswith("EM")]
     rows: list[tuple[str, ...]] = []
     for part in ("test", "dev"):
@@ -227,8 +227,17 @@ def _of_default(cells: Cells) -> list[Block]:
             f"The default model and word2vec, {units} hidden units, one seed (the columns of EM are those of the table "
             f"above, universal tags only)",
         ),
-        Table(("", *head), tested, f"Points of test accuracy, and McNemar's exact test of it ({units} units)"),
+        Table(("", *head), tested, f"Points of test accuracy, and {_test(cells)} ({units} units)"),
     ]
+
+
+def _test(cells: Cells) -> str:
+    stored = any(key.endswith(" units") for key in cells)
+    return (
+        "McNemar's exact test of it"
+        if stored
+        else "McNemar's test, or one of two proportions with word2vec, whose tags were not stored"
+    )
 
 
 def _pairs(columns: Sequence[str]) -> list[tuple[str, str]]:
@@ -239,21 +248,33 @@ def _pairs(columns: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _beside(cells: Cells) -> list[str]:
-    """Return the columns that were measured together with the default model."""
+    """Return the columns that were measured together with the default model, or else those of an earlier run."""
     keys = [key.split(" / ") for key in cells]
-    return [key[1] for key in keys if key[0] == "ewt" and key[-1].endswith(" units") and len(key) == 3]
+    found = [key[1] for key in keys if key[0] == "ewt" and key[-1].endswith(" units") and len(key) == 3]
+    earlier = [column for column in _local(cells, _last(cells)) if column.startswith("default, ")]
+    return found or (["word2vec", *RIVALS, *earlier] if earlier else [])
 
 
 def _last(cells: Cells) -> int:
     """Return the number of hidden units of these columns."""
-    return int(
-        next(key.split(" / ")[2] for key in cells if key.endswith(" units") and key.count(" / ") == 2).split()[0]
-    )
+    return max(_units(cells))
 
 
-def _beside_score(cells: Cells, bank: str, column: str, tags: str, part: str = "test") -> float:
-    units = _last(cells)
-    return float(cells[f"{bank} / {column} / {units} units"]["figures"]["scores"][f"{tags}, {units}"][part]["all"])
+def _beside_scores(cells: Cells, bank: str, column: str) -> dict[str, Any]:
+    """Return the scores of such a column, by tags and hidden units."""
+    key = f"{bank} / {column}"
+    cell = cells.get(f"{key} / {_last(cells)} units") or cells[f"{key} / seed 0"]
+    scores: dict[str, Any] = cell["figures"]["scores"]
+    return scores
+
+
+def _beside_tasks(cells: Cells) -> list[tuple[str, str]]:
+    scores = _beside_scores(cells, "ewt", _beside(cells)[-1])
+    return _tasks([tags for tags in TAGS if f"{tags}, {_last(cells)}" in scores])
+
+
+def _beside_score(cells: Cells, bank: str, column: str, tags: str, part: str = "test", what: str = "all") -> float:
+    return float(_beside_scores(cells, bank, column)[f"{tags}, {_last(cells)}"][part][what])
 
 
 def _state(cells: Cells) -> str:
@@ -277,10 +298,13 @@ def _compared(
         scores = [_beside_score(cells, bank, column, tags) for column in (first, second)]
     else:
         scores = [_scores(cells, bank, column, tags, units)[0] for column in (first, second)]
-    tests = cells[f"{bank} / tests{f', {units} units' if beside else ''}"]["figures"][_name(first, tags, units)]
+    names = [f"{bank} / tests{kind}" for kind in ((f", {units} units", ", default") if beside else ("",))]
+    tests = [cells[name]["figures"].get(_name(first, tags, units), {}) for name in names if name in cells]
     pairs = (f"{first} against {second}", f"{second} against {first}")
-    (found,) = (tests[pair] for pair in pairs if pair in tests)
-    return scores[0] - scores[1], float(found["p"])
+    found = [float(some[pair]["p"]) for some in tests for pair in pairs if pair in some]
+    if not found:  # of an earlier run, whose tags were not stored
+        found = [two_proportions(*scores, _beside_score(cells, bank, first, tags, what="tokens"))]
+    return scores[0] - scores[1], found[0]
 
 
 def _search(cells: Cells) -> list[tuple[str, ...]]:
@@ -326,21 +350,21 @@ def _above(
     tags: Sequence[str] | None = None,
     beside: bool = False,
 ) -> Claim:
-    if tags is None:
-        tags = tuple(TAGS) if beside else _tags(cells, units)
-    found = {task: _compared(cells, *task, first, second, units, beside=beside) for task in _tasks(tags)}
+    tasks = _beside_tasks(cells) if beside else _tasks(_tags(cells, units) if tags is None else tags)
+    found = {task: _compared(cells, *task, first, second, units, beside=beside) for task in tasks}
     details = (
         f"{NAMES[bank]}, {TAGS[kind]}: {signed(difference)} ({p_value(p)})"  # type: ignore[index]
         for (bank, kind), (difference, p) in found.items()
     )
     holds = all(difference > 0 and significant(p) for difference, p in found.values())
-    where = "everywhere" if len(tags) > 1 else f"on {TAGS[tags[0]]} of both treebanks"
+    kinds = dict.fromkeys(kind for _, kind in tasks)
+    where = "everywhere" if len(kinds) > 1 else f"on {TAGS[tasks[0][1]]} of both treebanks"
     with_units = "" if first.startswith("Lex") else f", {units} hidden units"
     return Claim(f"{first} is above {second} {where}, by more than chance{with_units}", holds, "; ".join(details))
 
 
 def _not_below(cells: Cells, first: str, second: str, units: int) -> Claim:
-    found = {task: _compared(cells, *task, first, second, units, beside=True) for task in _tasks()}
+    found = {task: _compared(cells, *task, first, second, units, beside=True) for task in _beside_tasks(cells)}
     details = (
         f"{NAMES[bank]}, {TAGS[kind]}: {signed(points)} ({p_value(p)})"  # type: ignore[index]
         for (bank, kind), (points, p) in found.items()
