@@ -264,8 +264,7 @@ def _beside_scores(cells: Cells, bank: str, column: str) -> dict[str, Any]:
     """Return the scores of such a column, by tags and hidden units."""
     key = f"{bank} / {column}"
     cell = cells.get(f"{key} / {_last(cells)} units") or cells[f"{key} / seed 0"]
-    scores: dict[str, Any] = cell["figures"]["scores"]
-    return scores
+    return dict(cell["figures"]["scores"])
 
 
 def _beside_tasks(cells: Cells) -> list[tuple[str, str]]:
@@ -290,10 +289,7 @@ def _ours(cells: Cells) -> list[str]:
 def _compared(
     cells: Cells, bank: str, tags: str, first: str, second: str, units: int = UNITS, *, beside: bool = False
 ) -> tuple[float, float]:
-    """Return by how much the first column is above the second with seed 0, and the probability of it by chance.
-
-    With ``beside``, of the columns that were measured together with the default model.
-    """
+    """Return by how much the first column is above the second with seed 0, and the probability of it by chance."""
     if beside:
         scores = [_beside_score(cells, bank, column, tags) for column in (first, second)]
     else:
