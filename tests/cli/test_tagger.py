@@ -277,18 +277,20 @@ def test_a_tagger_without_its_model(run: Run, model: Path, tagger: Path, tmp_pat
     assert run("tagger", "tag", alone, "--model", model, input="a dog\n").stdout
 
 
+@pytest.mark.parametrize("networks", [1, 2])  # the second network is interrupted
 def test_interrupted_training_resumes_with_the_same_bits(
-    run: Run, model: Path, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, model: Path, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, networks: int
 ) -> None:
-    command = ("tagger", "train", model, "--train", files / "train.conllu", "--dev", files / "dev.conllu", *OPTIONS)
+    sets = ("--train", files / "train.conllu", "--dev", files / "dev.conllu")
+    command = ("tagger", "train", model, *sets, *OPTIONS, "--networks", networks)
     run(*command, "-o", tmp_path / "whole")
     monkeypatch.setattr(training, "_SAVED_EVERY", -1.0)
     real = training._Run.note
-    rounds = []
+    seen: dict[int, int] = {}
 
     def stop(self, score):
-        rounds.append(score)
-        if len(rounds) == 2:
+        seen[id(self)] = seen.get(id(self), 0) + 1
+        if len(seen) == networks and seen[id(self)] == 2:
             raise KeyboardInterrupt
         real(self, score)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from textlds.tagging.gradients import gradients, scatter
-from textlds.tagging.network import Inputs, Part, Weights, add_bags, best_tags, probabilities, scores
+from textlds.tagging.network import Inputs, Part, Weights, add_bags, best_tags, joined, probabilities, scores
 
 D, H, K, F, B = 4, 5, 3, 6, 11
 STARTS = np.array([0, 3, 3, 4, 9])
@@ -49,6 +49,22 @@ def dense_scores(w, inputs):
 def test_scores(parts, features):
     weights, inputs, _ = world(parts=parts, features=features)
     np.testing.assert_allclose(scores(weights, inputs), dense_scores(weights, inputs), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("parts", "features"), [(True, True), (True, False), (False, True)])
+def test_joined_networks_are_their_mean(parts, features):
+    _, inputs, _ = world(parts=parts, features=features)
+    several = [world(seed, parts=parts, features=features)[0] for seed in (1, 2, 3)]
+    several = [
+        dataclasses.replace(w, transitions=np.where(np.eye(K), np.float32(-np.inf), w.transitions)) for w in several
+    ]
+    one = joined(several)
+    assert one.bias.shape == (3 * H,)
+    mean = np.mean([dense_scores(w, inputs) for w in several], axis=0)
+    np.testing.assert_allclose(scores(one, inputs), mean, rtol=1e-4, atol=1e-4)
+    for name in ("first", "last", "transitions"):
+        np.testing.assert_allclose(getattr(one, name), np.mean([getattr(w, name) for w in several], axis=0), rtol=1e-5)
+    assert {array.dtype for array in vars(one).values()} == {np.dtype(np.float32)}
 
 
 def loss_of(w, inputs, gold):

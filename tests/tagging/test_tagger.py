@@ -254,6 +254,20 @@ def test_few_labels_choose_a_small_vector():
     assert str(Tagger.train(small_model(), TRAIN[:20], dev=DEV, settings=SETTINGS).design.recipe).startswith("state,")
 
 
+def test_several_networks_are_averaged():
+    def trained(seed, networks):
+        settings = TaggerSettings(hidden=6, rounds=2, networks=networks)
+        return Tagger.train(small_model(), TRAIN[:40], dev=DEV, settings=settings, seed=seed)
+
+    both = trained(3, 2)
+    apart = [trained(3, 1), trained(3 + (1 << 20), 1)]
+    assert both.report["settings"]["networks"] == 2
+    assert both.weights.bias.shape == (12,)
+    np.testing.assert_array_equal(both.weights.vectors, np.hstack([one.weights.vectors for one in apart]))
+    mean = np.mean([one.weights.transitions for one in apart], axis=0)
+    np.testing.assert_allclose(both.weights.transitions, mean, rtol=1e-5)
+
+
 def test_search_keeps_the_best():
     of = Tagger.train(small_model(), TRAIN[:30], dev=DEV, settings=TaggerSettings(hidden=4, rounds=1), search="grid")
     tried = of.report["tried"]

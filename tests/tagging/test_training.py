@@ -132,7 +132,8 @@ def test_units_by_the_number_of_tags(hidden, tags, units):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"hidden": 0}, {"hidden": "all"}, {"dropout": 1.0}, {"learning_rate": 0.0}, {"rounds": 0}]
+    "wrong",
+    [{"hidden": 0}, {"hidden": "all"}, {"networks": 0}, {"dropout": 1.0}, {"learning_rate": 0.0}, {"rounds": 0}],
 )
 def test_settings_outside_their_limits(wrong):
     with pytest.raises(ArgumentError, match=next(iter(wrong))):

@@ -20,7 +20,7 @@ class ChainClassifier:
     """Labels the rows of matrices, each a sentence: a hidden layer and a chain of labels with learnt transitions.
 
     Args:
-        settings: How the network is made and trained.
+        settings: How the network is made and trained; it is one, whatever ``networks`` says.
         seed: The same seed gives the same network.
 
     Attributes:

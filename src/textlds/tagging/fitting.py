@@ -30,7 +30,7 @@ from textlds.tagging.files import ModelSource
 from textlds.tagging.gazetteers import gazetteer_set
 from textlds.tagging.inputs import Design, InputMaker, words_of
 from textlds.tagging.labels import Labelled, TagSet, Task, documents_of, labelled_sentences, prepared, set_aside
-from textlds.tagging.network import Inputs, Ints, Weights, best_tags, probabilities, scores
+from textlds.tagging.network import Inputs, Ints, Weights, best_tags, joined, probabilities, scores
 from textlds.tagging.settings import TaggerSettings
 from textlds.tagging.tagger import Tagger
 from textlds.tagging.training import Keeper, Problem, Trained, train_network
@@ -39,6 +39,7 @@ from textlds.vectors.recipes import RecipeLike
 # Of training. With fewer, the vectors of neighbours gain nothing beside the features (UD EWT, dev, three draws of 30
 # and of 100 sentences: 81.4 and 88.0 with the state, 81.6 and 88.0 with all). Entities have clusters instead.
 FEW_TOKENS = 2_000
+_APART = 1 << 20  # of the seeds of networks that are averaged
 _GRID: tuple[dict[str, Any], ...] = (
     {},
     {"recipe": "context"},
@@ -169,10 +170,21 @@ class _Attempts:
         design = self._design(choice)
         inputs, _ = self._seen(choice, design)
         problem = Problem(inputs, self._tags.numbers(self._sets[0]), self._tags.forbidden(self._task))
-        with self._progress.task("Train", choice.settings.rounds, "rounds") as task:
-            judge = self._judge(choice, design)
-            trained = train_network(problem, judge, choice.settings, seed=self._seed, task=task, keeper=keeper)
-        return trained, design
+        judge = self._judge(choice, design)
+        found = []
+        for number in range(choice.settings.networks):
+            kept = _Numbered(keeper, number) if keeper is not None and number else keeper
+            with self._progress.task("Train", choice.settings.rounds, "rounds") as task:
+                found.append(
+                    train_network(
+                        problem, judge, choice.settings, seed=self._seed + _APART * number, task=task, keeper=kept
+                    )
+                )
+        if len(found) == 1:
+            return found[0], design
+        weights = joined([one.weights for one in found])
+        rounds, best = (max(getattr(one, name) for one in found) for name in ("rounds", "best_round"))
+        return Trained(weights, judge(weights), best, rounds), design
 
     def temperature(self, weights: Weights, choice: _Choice) -> float:
         """Return the temperature at which the tags of the development set are the most likely."""

@@ -80,6 +80,28 @@ class Weights:
     transitions: Floats
 
 
+def joined(networks: Sequence[Weights]) -> Weights:
+    """Return one network whose scores, and whose chain, are the means of those of some networks.
+
+    Its hidden layer has all their units, so that it takes as long as all of them.
+    """
+    share = np.float32(1 / len(networks))
+
+    def mean(name: str) -> Floats:
+        return np.sum([share * getattr(one, name) for one in networks], axis=0, dtype=np.float32)  # type: ignore[no-any-return]
+
+    def beside(name: str, axis: int) -> Floats:
+        return np.concatenate([getattr(one, name) for one in networks], axis=axis)
+
+    return Weights(
+        vectors=beside("vectors", 1),
+        features=beside("features", 1),
+        bias=beside("bias", 0),
+        out=share * beside("out", 0),
+        **{name: mean(name) for name in ("out_bias", "first", "last", "transitions")},
+    )
+
+
 def scores(weights: Weights, inputs: Inputs) -> Floats:
     """Return s, (n, K)."""
     hidden = np.empty((len(inputs), len(weights.bias)), np.float32)

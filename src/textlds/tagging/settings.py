@@ -22,6 +22,7 @@ class TaggerSettings(Settings):
     Attributes:
         lexical: Whether the network sees hashed features of words, affixes and shapes beside the vectors.
         hidden: Units of the hidden layer; ``"auto"``: 128, or 256 for more than 30 tags.
+        networks: How many are trained, each from its own first weights, and averaged.
         dropout: Share of the hidden units left out in a step.
         input_dropout: Share of the numbers of the vectors left out in a step.
         feature_dropout: Share of the hashed features left out in a step.
@@ -35,6 +36,10 @@ class TaggerSettings(Settings):
     hidden: int | Literal["auto"] = option(
         "auto", "Units in the hidden layer; auto: 128, or 256 for more than 30 tags.",
         words=("auto",), kind=int, minimum=1, panel=_PANEL,
+    )  # fmt: skip
+    networks: int = option(
+        1, "Networks that are trained and averaged: a little better, as many times as slow.", kind=int, minimum=1,
+        panel=ADVANCED,
     )  # fmt: skip
     dropout: float = option(0.4, "Share of hidden units dropped in each step.", kind=float, minimum=0, panel=_PANEL)
     rounds: int = option(12, "Passes over the labelled sentences, at most.", kind=int, minimum=1, panel=_PANEL)
