@@ -12,16 +12,17 @@ _NOTES = {
     "of the same text.",
 }
 _BEFORE = (
-    " † was measured earlier on another machine, whose minutes and rates do not compare; its p is of the difference to "
-    "textlds of then."
+    " † was measured earlier, with textlds as it was then, on another machine, whose minutes and rates do not compare; "
+    "its p is of the difference to textlds of then."
 )
 _SETS = {"test": "test set", "dev": "development set"}
 
 
 def page(results: dict[str, Any]) -> str:
     """Return what was found as Markdown."""
-    before = any(row.get("before") for found in results.values() for row in found.get("rows", []))
-    names = {row["name"] for found in results.values() for kind in ("rows", "curve") for row in found.get(kind, [])}
+    kinds = [row for found in results.values() for kind in ("rows", "curve") for row in found.get(kind, [])]
+    before = any(row.get("before") for row in kinds)
+    names = {row["name"] for row in kinds}
     lines = [
         "# Taggers", "",
         "Printed by `python -m benchmarks.taggers`, which says what each figure is. All taggers learn from the same "
@@ -76,10 +77,14 @@ def _curve(found: dict[str, Any]) -> list[str]:
     rows = []
     for name in names:
         values = [cells.get((name, size)) for size in sizes]
-        rows.append([name, *("" if one is None else f"{one['mean']:.1f} ({len(one['values'])})" for one in values)])
+        rows.append([name, *("" if one is None else _drawn(one) for one in values)])
     measure = "Accuracy" if found["task"] == "tags" else "F1"
     about = f"{measure} by the number of labelled sentences, mean of so many draws, on a half of the development set "
     return [about + "that nothing was chosen on.", "", *_table(["tagger", *(f"{size:,}" for size in sizes)], rows)]
+
+
+def _drawn(row: dict[str, Any]) -> str:
+    return f"{row['mean']:.1f} ({len(row['values'])})" + " †" * row.get("before", False)
 
 
 def _genres(found: list[dict[str, Any]]) -> list[str]:
@@ -104,15 +109,19 @@ def plot(found: dict[str, Any], title: str, path: Path) -> None:
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7, 4.5))
-    rows = [row for row in found["rows"] if "tokens_per_second" in row and not row.get("before")]
+    rows = [row for row in found["rows"] if "tokens_per_second" in row]
     for row in rows:
-        own = row["name"].startswith(OURS)
-        axes.plot(row["tokens_per_second"], row["mean"], "o" if own else "s", color="C3" if own else "C0")
+        own, before = row["name"].startswith(OURS), row.get("before", False)
+        color = "C3" if own else "C0"
+        axes.plot(row["tokens_per_second"], row["mean"], "o" if own else "s", color=color,
+                  markerfacecolor="none" if before else color)  # fmt: skip
         left = row["tokens_per_second"] > 30_000
-        axes.annotate(row["name"], (row["tokens_per_second"], row["mean"]), xytext=(-7 if left else 7, -3),
-                      textcoords="offset points", ha="right" if left else "left", fontsize=8)  # fmt: skip
+        axes.annotate(row["name"] + " †" * before, (row["tokens_per_second"], row["mean"]),
+                      xytext=(-7 if left else 7, -3), textcoords="offset points",
+                      ha="right" if left else "left", fontsize=8)  # fmt: skip
     axes.set(xscale="log", xlabel="tokens per second from raw text to tags, one thread",
-             ylabel=f"{'accuracy' if found['task'] == 'tags' else 'F1'}, test set, %", title=title)  # fmt: skip
+             ylabel=f"{'accuracy' if found['task'] == 'tags' else 'F1'}, test set, %",
+             title=title + "; † on an earlier, slower machine" * any(row.get("before") for row in rows))  # fmt: skip
     axes.margins(0.15)
     axes.grid(alpha=0.3, which="both")
     figure.tight_layout()
