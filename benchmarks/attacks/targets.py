@@ -95,15 +95,16 @@ def content(place: Path) -> dict[str, str]:
             found[name] = "a folder"
             continue
         data = file.read_bytes()
-        if file.name == "history.json":
-            data = json.dumps({**json.loads(data), "seconds": None}).encode()
-        elif file.name == "config.json":
-            config = json.loads(data)
-            config.get("files", {}).pop("history.json", None)
-            config.get("report", {}).pop("seconds", None)
-            for name_of_sum in ("model_sha256", "config_sha256"):
-                config.pop(name_of_sum, None)
-            data = json.dumps(config).encode()
+        with contextlib.suppress(ValueError):  # half of it, in a temporary folder of a process that was killed
+            if file.name == "history.json":
+                data = json.dumps({**json.loads(data), "seconds": None}).encode()
+            elif file.name == "config.json":
+                config = json.loads(data)
+                config.get("files", {}).pop("history.json", None)
+                config.get("report", {}).pop("seconds", None)
+                for name_of_sum in ("model_sha256", "config_sha256"):
+                    config.pop(name_of_sum, None)
+                data = json.dumps(config).encode()
         found[name] = hashlib.sha256(data).hexdigest()
     return found
 
