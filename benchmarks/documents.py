@@ -127,7 +127,7 @@ VECTORS: dict[str, Vectorize] = {
 def _unit(encode: Callable[[Sequence[str]], Any], texts: Texts) -> dict[str, Any]:
     found = {}
     for part in PARTS:
-        vectors = np.asarray(encode(texts[part]))
+        vectors = np.asarray(encode(texts[part]), np.float32)
         found[part] = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     return found
 
