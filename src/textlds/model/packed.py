@@ -51,7 +51,7 @@ from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.folders import new_folder, read_config, read_json, write_config, write_json
 from textlds.vectors.recipes import RECIPES, Recipe, RecipeLike, Weighting, own_recipes, resolve_recipe
 from textlds.vectors.spaces import check_dtype
-from textlds.vectors.stored import CARRY, CONTEXTS, SMALL, StoredSpace, StoredTables, reduced, reduced_meaning
+from textlds.vectors.stored import CARRY, CONTEXTS, SMALL, StoredSpace, StoredTables, reduced
 
 if TYPE_CHECKING:
     from textlds.counts.lagcounts import LagCounts
@@ -306,7 +306,7 @@ def pack(
     meaning = None if model.lexicon is None else model.lexicon.meaning
     if dimensions is not None and dimensions < model.state_size:
         space = reduced(space, model.frequencies, dimensions)
-        meaning = None if meaning is None else reduced_meaning(meaning, model.frequencies, dimensions)
+        meaning = None if meaning is None else meaning.truncated(dimensions)
     spelling = None
     if buckets is not None and space.speller is not None:
         known = model.vocabulary.words[: model.vocabulary.n_types]

@@ -245,15 +245,6 @@ class _Reduced(EmbeddingSpace):
             self._speller = replace(space.speller, spelling=spelling, carry=carry, centre=centre, shift=shift)
 
 
-def reduced_meaning(meaning: Meaning, frequencies: Vector, dimensions: int) -> Meaning:
-    """Return meaning with fewer dimensions: those in which words differ most, weighted as for :func:`reduced`."""
-    weighted = np.sqrt(frequencies)[:, None] * meaning.vectors
-    axes = np.linalg.eigh(symmetric(weighted.T @ meaning.vectors))[1][:, ::-1][:, :dimensions].astype(np.float32)
-    vectors = on_sphere(meaning.vectors @ axes)
-    contexts = (axes.T @ meaning.contexts @ axes).astype(np.float32)
-    return Meaning(vectors, meaning.spelling @ axes, contexts)
-
-
 def _dense(table: Array | RowTable) -> Array:
     return table.all() if isinstance(table, RowTable) else table
 
