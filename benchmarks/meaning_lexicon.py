@@ -113,7 +113,7 @@ def _measured(path: Path, work: Callable[[LagCounts], None]) -> dict[str, Any]:
     loaded, began = _peak(), time.process_time()
     work(counts)
     seconds = time.process_time() - began
-    return {"processor seconds": round(seconds, 1), "peak bytes": _peak(), "bytes of the counts": loaded}
+    return {"processor seconds": round(seconds, 3), "peak bytes": _peak(), "bytes of the counts": loaded}
 
 
 def _peak() -> int:

@@ -184,7 +184,7 @@ def test_trials(run, text, tmp_path):
         tagged = [[(word, kinds.get(word[:4], "X")) for word in words] for words in some]
         for folder in folders.values():
             folder.mkdir(parents=True, exist_ok=True)
-        columns = "{}\t{}\t_\t{}" + "\t_" * 6
+        columns = "{0}\t{1}\t_\t{2}\t{2}" + "\t_" * 5
         conllu = ["\n".join(columns.format(i, *row) for i, row in enumerate(rows, 1)) for rows in tagged]
         (folders["ewt"] / f"{name}.conllu").write_text("\n\n".join(conllu) + "\n\n", encoding="utf-8")
         tsv = ["\n".join("\t".join(row) for row in rows) for rows in tagged]
@@ -193,14 +193,16 @@ def test_trials(run, text, tmp_path):
     counts = textlds.count([text], vocab_size=60, threads=1)
     counts.save(tmp_path / "counts")
     textlds.fit(counts, state_size=4, iterations=2, threads=1).save(tmp_path / "model")
-    names = ["state", "features", "features, states of both neighbours", "features, spelling"]
-    options = (tmp_path / "model", "--data", tmp_path / "data", "--seeds", 1)
-    rows = run("trials", *options, "--only", *names)
-    assert [(row["trial"], row["bank"]) for row in rows] == [(name, bank) for name in names for bank in ("ewt", "ptb")]
-    assert [row["numbers"] for row in rows[::2]] == [4, 16, 24, 20]
-    assert all(row["accuracy"] > 80 for row in rows)
-    assert run("trials", *options, "--only", *names) == rows  # what is there is kept
-    assert f"| features | 16 | {rows[2]['accuracy']:.2f} (1) |" in (tmp_path / "trials.md").read_text()
+    names = ["features", "state", "features, spelling of the word", "features, states of both neighbours"]
+    options = (tmp_path / "model", "--data", tmp_path / "data", "--work", tmp_path / "work", "--only", *names)
+    rows = run("trials", *options)
+    assert [row["trial"] for row in rows] == names
+    assert [row["numbers"] for row in rows] == [16, 4, 20, 24]
+    tasks = [row["tasks"][f"{bank} universal"] for row in rows for bank in ("ewt", "ptb")]
+    assert all(task["accuracy"] > 80 for task in tasks)
+    assert tasks[2]["above"] == pytest.approx(tasks[2]["accuracy"] - tasks[0]["accuracy"])
+    assert run("trials", *options) == rows  # what is there is kept
+    assert f"| features | 16 | {tasks[0]['accuracy']:.2f} (1) |" in (tmp_path / "trials.md").read_text()
 
 
 def test_language(run, text, tmp_path):

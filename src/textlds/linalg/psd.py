@@ -18,7 +18,8 @@ def sqrt_and_inverse(X: Matrix, *, floor: float = 1e-12) -> tuple[Matrix, Matrix
     Eigenvalues below ``floor`` times the largest are raised to it, so that a semidefinite X has a bounded inverse root.
     """
     values, vectors = np.linalg.eigh(symmetric(X))
-    roots = np.sqrt(np.maximum(values, floor * max(values[-1], np.finfo(np.float64).tiny)))
+    # no subnormal number: libraries of the same process may have told the processor to take those for zero
+    roots = np.sqrt(np.maximum(values, max(floor * values[-1], np.finfo(np.float64).tiny)))
     return (vectors * roots) @ vectors.T, (vectors / roots) @ vectors.T
 
 
