@@ -199,7 +199,9 @@ def test_trials(run, text, tmp_path):
     assert [row["trial"] for row in rows] == names
     assert [row["numbers"] for row in rows] == [16, 4, 20, 24]
     tasks = [row["tasks"][f"{bank} universal"] for row in rows for bank in ("ewt", "ptb")]
-    assert all(task["accuracy"] > 80 for task in tasks)
+    hits = np.load(tmp_path / "work" / "features.npz")["ewt universal"]
+    assert hits.shape == (1, sum(map(len, lines[80:])))
+    assert tasks[0]["accuracy"] == pytest.approx(100 * hits.mean())
     assert tasks[2]["above"] == pytest.approx(tasks[2]["accuracy"] - tasks[0]["accuracy"])
     assert run("trials", *options) == rows  # what is there is kept
     assert f"| features | 16 | {tasks[0]['accuracy']:.2f} (1) |" in (tmp_path / "trials.md").read_text()
