@@ -63,7 +63,6 @@ def _head(train: Sequence[Tagged], dev: Sequence[Tagged]) -> Head:
 def measured(features: Features, bank: Bank, seeds: int) -> tuple[int, list[Hits]]:
     """Return how many numbers the vectors have, and which words are right, (seeds, n) for each set of tags."""
     torch.set_num_threads(1)
-    torch.set_flush_denormal(True)
     train, dev = features(bank.train), features(bank.dev)
     found = [run(train, dev, bank.heads, seed) for seed in range(seeds)]
     return train.shape[1], [np.stack(hits) for hits in zip(*found, strict=True)]

@@ -286,11 +286,11 @@ def test_interrupted_training_resumes_with_the_same_bits(
     run(*command, "-o", tmp_path / "whole")
     monkeypatch.setattr(training, "_SAVED_EVERY", -1.0)
     real = training._Run.note
-    seen: dict[int, int] = {}
+    seen: list[training._Run] = []  # one after the other; kept, so that none has the address of one before
 
     def stop(self, score):
-        seen[id(self)] = seen.get(id(self), 0) + 1
-        if len(seen) == networks and seen[id(self)] == 2:
+        seen.append(self)
+        if len({id(one) for one in seen}) == networks and sum(one is self for one in seen) == 2:
             raise KeyboardInterrupt
         real(self, score)
 
