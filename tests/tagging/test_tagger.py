@@ -174,24 +174,27 @@ def test_gazetteers_are_features():
     def words():  # nothing but the list tells places from others
         return ["".join(rng.choice(letters, 5)) for _ in range(2)]
 
-    places = [words() for _ in range(120)]
+    places = [words() for _ in range(400)]
 
     def sentences(some):
         out = []
         for place in some:
-            other = words()
-            pairs = [(place, ["B-LOC", "I-LOC"]), (other, ["O", "O"])]
-            chosen, tags = pairs[0] if rng.random() < 0.5 else pairs[1]
+            chosen, tags = (place, ["B-LOC", "I-LOC"]) if rng.random() < 0.5 else (words(), ["O", "O"])
             out.append(Tagged(("the", *chosen, "."), ("O", *tags, "O")))
         return out
 
-    train, test = sentences(places[:80]), sentences(places[80:])
-    of = Tagger.train(
-        small_model(), train, dev=train, task="entities", gazetteers={"places": places},
-        settings=dataclasses.replace(SETTINGS, feature_dropout=0.0),
-    )  # fmt: skip
+    train, dev, test = (sentences(some) for some in (places[:250], places[250:300], places[300:]))
+    settings = dataclasses.replace(SETTINGS, feature_dropout=0.0)
+
+    def trained(gazetteers):
+        return Tagger.train(
+            small_model(), train, dev=dev, task="entities", gazetteers=gazetteers, settings=settings
+        )  # fmt: skip
+
+    of = trained({"places": places})
     assert "gazetteer places" in of.design.columns
-    assert score_tagger(of, test).entities.f1 > 95
+    assert score_tagger(of, test).entities.f1 > 95  # 98.9 to 100 with eight seeds
+    assert score_tagger(trained({}), test).entities.f1 < 85  # 53 to 74
 
 
 def test_names_of_a_gazetteer_are_cut_as_text_is():
