@@ -1,7 +1,8 @@
 """Meaning: how well vectors of words agree with people, in context and for new words, and what they cost.
 
     python -m benchmarks.meaning TEXT --model MODEL --similarity FOLDER [--counts COUNTS ...] [--peers ...]
-                                 [--held-out FILE] [--sections ...] [--work FOLDER] [--results FOLDER]
+                                 [--dimensions 300 400] [--held-out FILE] [--sections ...] [--work FOLDER]
+                                 [--results FOLDER]
 
 similarity  Spearman's correlation with people's judgements, for the model and for peers that learn from the same text.
             Choices were made on one half of each set (by a hash of the pair); the other half is reported, and the whole
@@ -33,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import textlds
-from benchmarks.meaning_lexicon import cost, new_words
+from benchmarks.meaning_lexicon import cost, longer, new_words
 from benchmarks.meaning_peers import SETTINGS, Contender, peer
 from benchmarks.meaning_report import page
 from textlds.counts.lagcounts import LagCounts
@@ -57,6 +58,9 @@ def main() -> None:
     parser.add_argument("--held-out", type=Path)
     parser.add_argument("--peers", nargs="*", default=list(SETTINGS), choices=list(SETTINGS))
     parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument(
+        "--dimensions", type=int, nargs="*", default=[], help="meaning with other numbers, from the first of --counts"
+    )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sections", nargs="+", default=list(SECTIONS), choices=SECTIONS)
     parser.add_argument("--work", type=Path, default=Path("work"), help="folder for the peers' vectors, kept")
@@ -83,7 +87,7 @@ def main() -> None:
         if found:
             of_words = section in ("similarity", "analogies")
             into = results.setdefault("words", {}).setdefault(amount, {}) if of_words else results
-            into[section] = found
+            into[section] = {**into.get(section, {}), **found} if of_words else found  # peers of other runs stay
             results.setdefault("amounts", {})[section] = amount
             print(section, json.dumps(found, indent=1)[:3000], flush=True)
         if path:
@@ -112,6 +116,8 @@ def _contenders(arguments: argparse.Namespace, model: textlds.TextLDS) -> dict[s
         "meaning": Contender(model.words.vectors, space.spelt(unknown)),
         "use": Contender(model.words.use.vectors),
     }
+    for size in arguments.dimensions if arguments.counts else []:
+        found[f"meaning, {size} dimensions"] = Contender(longer(arguments.counts[0], size, arguments.threads))
     for name in arguments.peers:
         found[name] = peer(
             name, arguments.text, model.vocabulary, arguments.work, unknown=unknown,

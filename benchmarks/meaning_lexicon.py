@@ -93,10 +93,18 @@ def _average(
 def _contexts_without(model: textlds.TextLDS, path: Path, seen: NDArray[Any], threads: int) -> Table:
     """Return the map from contexts that is fitted without the hidden words."""
     counts, core = LagCounts.load(path), min(CORE, len(model.words))
-    shape = window_weights(model.history.settings.get("meaning_window", "triangular"), len(counts.lags))
+    shape = window_weights(model.history.settings.get("meaning_window", "near"), len(counts.lags))
     near = cooccurrences(counts.lags, shape, rows=(0, core), columns=core, threads=threads)
     vectors = model.spaces.space("float32", "equal").meaning.words
     return fit_contexts(near, vectors, model.frequencies, seen[:core] / (seen[:core] + TRUST))
+
+
+def longer(path: Path, size: int, threads: int) -> NDArray[np.float32]:
+    """Return meaning with so many numbers per word, from counts, as a fit learns it."""
+    counts = LagCounts.load(path)
+    rng = np.random.default_rng([0, 5])
+    made = make_meaning(counts.lags, counts.unigrams, counts.vocabulary, size, rng=rng, threads=threads)
+    return made.vectors
 
 
 def cost(counts: Path) -> dict[str, Any]:

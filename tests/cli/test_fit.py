@@ -52,7 +52,7 @@ def test_options_reach_the_fit(run: Run, counts: Path, tmp_path: Path) -> None:
     assert settings["seed"] == 9
     assert settings["meaning_window"] == "1,0.5"
     refused = run("fit", counts, "-o", tmp_path / "n", *SIZE, "--meaning-window", "round", code=1)
-    assert "--meaning-window round must be one of 'triangular'" in " ".join(refused.stderr.split())
+    assert "--meaning-window round must be one of 'near', 'triangular'" in " ".join(refused.stderr.split())
 
 
 def test_an_output_that_exists_is_refused_before_any_work(run: Run, counts: Path, tmp_path: Path) -> None:

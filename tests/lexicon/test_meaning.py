@@ -39,7 +39,7 @@ def make(counts, size, seed=0, threads=1, **options):
 def dense_meaning(counts, size, core, shape=None):
     """m(w) by its definition, rows beyond the core folded in."""
     R = len(counts.lags)
-    shape = [1 - k / R for k in range(R)] if shape is None else shape
+    shape = [1 / max(1, k) for k in range(R)] if shape is None else shape
     M = sum(shape[k] * (lag + lag.T).toarray().astype(float) for k, lag in enumerate(counts.lags))[:, :core]
     r = M.sum(axis=1)
     scale = np.where(r > 0, np.maximum(r, 1e-30), np.inf) ** -0.5
@@ -66,6 +66,7 @@ def test_vectors_are_those_of_the_definition(counts, monkeypatch, core):
 @pytest.mark.parametrize(
     ("window", "shape"),
     [
+        ("near", [1, 1, 1 / 2, 1 / 3, 1 / 4, 1 / 5, 1 / 6]),
         ("triangular", [1, 6 / 7, 5 / 7, 4 / 7, 3 / 7, 2 / 7, 1 / 7]),
         ("flat", [1, 1, 1, 1, 1, 1, 1]),
         ("harmonic", [1, 1 / 2, 1 / 3, 1 / 4, 1 / 5, 1 / 6, 1 / 7]),

@@ -46,8 +46,9 @@ class FitSettings(Settings):
         acceleration: ``"overrelaxed"`` takes longer steps: the same likelihood in half the iterations. The paper stops
             early, so that more likelihood is not always better vectors.
         tolerance: Stop when an iteration gains less than this, nats per token.
-        meaning_window: What lag k of R counts for the meaning of a word: ``"triangular"``, 1 − (k − 1) / R;
-            ``"flat"``, 1; ``"harmonic"``, 1 / k; or weights of lags 1, 2, … such as ``"1,0.5"``, all others 0.
+        meaning_window: What lag k of R counts for the meaning of a word: ``"near"``, 1 / max(1, k − 1);
+            ``"triangular"``, 1 − (k − 1) / R; ``"flat"``, 1; ``"harmonic"``, 1 / k; or weights of lags 1, 2,
+            … such as ``"1,0.5"``, all others 0.
         ssid_horizon: r of subspace identification, which needs lags up to 2 r − 1.
         ssid_output: C from the ``"first"`` block or by ``"regression"`` on all of them.
         ssid_covariance: Scale of the state ``"matched"`` to the moments, or by the ``"paper"``'s rule.
@@ -98,7 +99,8 @@ class FitSettings(Settings):
         0.0, "Stop when an iteration gains less than this, in nats per token.", kind=float, minimum=0, panel=_PANEL
     )
     meaning_window: str = option(
-        "triangular", "What near and far words count for meaning: triangular, flat, harmonic, or weights like 1,0.5.",
+        "near",
+        "What near and far words count for meaning: near, triangular, flat, harmonic, or weights like 1,0.5.",
         kind=str, panel=_PANEL, metavar="SHAPE",
     )  # fmt: skip
     ssid_horizon: int = option(

@@ -53,7 +53,7 @@ def make_lexicon(
     neighbours: CountMatrix,
     size: int,
     *,
-    window: str = "triangular",
+    window: str = "near",
     seed: int,
     threads: int,
     progress: Progress,

@@ -8,8 +8,8 @@ Words near each other in a text are about the same things, on whichever side the
 
 u_1 only says how frequent a word is, and is left out. Where λ is negative, u tells kinds of words that alternate, such
 as function words and the others, rather than what they are about, and counts less. Words beyond the first K are folded
-in by one product with their own rows of M: u_i = S u_i / λ_i. By default the shape of the window falls linearly, s_k =
-1 − (k − 1) / R.
+in by one product with their own rows of M: u_i = S u_i / λ_i. By default the two nearest words on either side count
+fully and those beyond less and less, s_k = 1 / max(1, k − 1).
 
 A rare word's vector is shrunk towards the one that its spelling predicts (:mod:`textlds.lexicon.spelling`):
 
@@ -49,7 +49,8 @@ CORE = 50_000  # K
 # half of each. Square roots with |λ|^¼ have 248.0 and 65.1, cube roots 251.1 and 65.1, cube roots with |λ|^⅛ 253.3
 # and 64.7, with what alternates counting less 255.2 and 65.0. Worse: fifth roots (244.7 where cube roots have
 # 251.1), positive pointwise mutual information (245.6), leaving out the first ten columns (SCWS 62.1), profiles
-# beside these vectors.
+# beside these vectors. Eigenvectors from 15 panels instead of 11 and the window that counts near words more add 1.2
+# each (252.8, 254.0, 255.2 over frequent words) and 0.3 in context.
 _POWER = 0.125  # of |λ|
 _ALTERNATING = 0.7  # c of a negative λ
 _RARE = 20.0  # n₁
@@ -107,14 +108,14 @@ def make_meaning(
     vocabulary: Vocabulary,
     size: int,
     *,
-    window: str = "triangular",
+    window: str = "near",
     rng: np.random.Generator,
     threads: int,
     on_step: Callable[[], None] = lambda: None,
 ) -> Meaning:
     """Learn the meaning of words from their counts.
 
-    About 3.5 · size / 64 sparse products with 64 columns. Memory: 8 bytes an entry of M over the K words, 14 · K · size
+    About 4.5 · size / 64 sparse products with 64 columns. Memory: 8 bytes an entry of M over the K words, 14 · K · size
     and 8 · V · size bytes.
 
     Args:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from textlds.errors import ArgumentError
 
 _SHAPES: dict[str, Callable[[int, int], float]] = {  # of lag k among R
+    "near": lambda k, lags: 1 / max(1, k - 1),
     "triangular": lambda k, lags: 1 - (k - 1) / lags,
     "flat": lambda k, lags: 1.0,
     "harmonic": lambda k, lags: 1 / k,

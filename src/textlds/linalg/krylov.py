@@ -21,7 +21,7 @@ _DENSE = 1024  # rows of a matrix that is taken as a whole
 
 def krylov_products(size: int) -> int:
     """Return how many products with S ``leading_eigenvectors`` takes at most."""
-    return 1 + max(_LEAST, -(-7 * size // (2 * _WIDTH)))
+    return 1 + max(_LEAST, -(-9 * size // (2 * _WIDTH)))
 
 
 def leading_eigenvectors(
@@ -29,7 +29,7 @@ def leading_eigenvectors(
 ) -> tuple[Vector, Tall]:
     """Return the eigenvalues of largest modulus, falling, and their vectors, (rows, size or fewer).
 
-    Takes ``krylov_products(size)`` products with 64 columns, and memory for 3.5 · size columns (512 at least).
+    Takes ``krylov_products(size)`` products with 64 columns, and memory for 4.5 · size columns (512 at least).
 
     Args:
         multiply: Returns S · panel.
@@ -38,7 +38,7 @@ def leading_eigenvectors(
         rng: For the panel to start from.
         threads: For the dense products.
     """
-    if rows <= max(_DENSE, 7 * size):
+    if rows <= max(_DENSE, 9 * size):
         dense = multiply(np.eye(rows, dtype=np.float32)).astype(np.float64)
         values, vectors = np.linalg.eigh((dense + dense.T) / 2)
         kept = np.argsort(-np.abs(values), kind="stable")[:size]
