@@ -70,6 +70,8 @@ def main() -> None:
     if stored is not None and stored.exists():
         results = json.loads(stored.read_text())
     results |= {name: getattr(arguments, name) for name in ("threads", "vocab_size", "state_size")}
+    if arguments.scratch is not None:
+        arguments.scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
         for tokens in arguments.tokens:
             row = grown(arguments, tokens, Path(folder))
