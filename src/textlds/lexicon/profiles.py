@@ -77,8 +77,8 @@ def word_profiles(
     return profiles
 
 
-# Cube and fourth roots were tried on development sets (one seed, 128 units): on UD EWT the state is within 0.1 points of
-# the one from square roots, and three words beside each other lose 0.1 to 0.3.
+# Cube and fourth roots were tried on development sets (one seed, 128 units): on UD EWT the state is within 0.1 points
+# of the one from square roots, and three words beside each other lose 0.1 to 0.3.
 def _stabilised(counts: CountMatrix) -> tuple[CountMatrix, Vector, Vector]:
     """Return N^½, and the diagonals of diag(a)^-¼ and diag(b)^-¼ (0 for sums of 0)."""
     sums = counts.marginals()
