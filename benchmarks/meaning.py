@@ -1,12 +1,13 @@
 """Meaning: how well vectors of words agree with people, in context and for new words, and what they cost.
 
     python -m benchmarks.meaning TEXT --model MODEL --similarity FOLDER [--counts COUNTS ...] [--peers ...]
-                                 [--dimensions 300 400] [--held-out FILE] [--sections ...] [--work FOLDER]
-                                 [--results FOLDER]
+                                 [--dimensions 300 400] [--windows 1,1] [--held-out FILE] [--sections ...]
+                                 [--work FOLDER] [--results FOLDER]
 
 similarity  Spearman's correlation with people's judgements, for the model and for peers that learn from the same text.
             Choices were made on one half of each set (by a hash of the pair); the other half is reported, and the whole
-            set beside it. A run for each amount of text stands in the results
+            set beside it. A bootstrap over the pairs says how often meaning is above a peer. A run for each amount of
+            text stands in the results
 context     SCWS, the other half: with and without the context, and how often a bootstrap over pairs reverses the order
 analogies   Google's: king - man + woman, over the 50,000 most frequent words
 ambiguous   neighbours of ambiguous words in two contexts each, for anyone to judge
@@ -34,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import textlds
-from benchmarks.meaning_lexicon import cost, longer, new_words
+from benchmarks.meaning_lexicon import cost, learnt, new_words
 from benchmarks.meaning_peers import SETTINGS, Contender, peer
 from benchmarks.meaning_report import page
 from textlds.counts.lagcounts import LagCounts
@@ -61,6 +62,9 @@ def main() -> None:
     parser.add_argument(
         "--dimensions", type=int, nargs="*", default=[], help="meaning with other numbers, from the first of --counts"
     )
+    parser.add_argument(
+        "--windows", nargs="*", default=[], help="meaning with other windows, from the first of --counts"
+    )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--sections", nargs="+", default=list(SECTIONS), choices=SECTIONS)
     parser.add_argument("--work", type=Path, default=Path("work"), help="folder for the peers' vectors, kept")
@@ -75,7 +79,9 @@ def main() -> None:
     contenders = _contenders(arguments, model)
     amount = f"{model.history.settings.get('tokens', 0) / 1e6:.0f}M tokens"
     run: dict[str, Callable[[], Any]] = {
-        "similarity": lambda: {name: similarity(arguments, model, one) for name, one in contenders.items()},
+        "similarity": lambda: {
+            name: similarity(arguments, model, one, contenders["meaning"]) for name, one in contenders.items()
+        },
         "context": lambda: context(arguments, model),
         "analogies": lambda: {name: analogies(arguments, model, one.table) for name, one in contenders.items()},
         "ambiguous": lambda: ambiguous(model),
@@ -117,7 +123,10 @@ def _contenders(arguments: argparse.Namespace, model: textlds.TextLDS) -> dict[s
         "use": Contender(model.words.use.vectors),
     }
     for size in arguments.dimensions if arguments.counts else []:
-        found[f"meaning, {size} dimensions"] = Contender(longer(arguments.counts[0], size, arguments.threads))
+        found[f"meaning, {size} dimensions"] = Contender(learnt(arguments.counts[0], size, arguments.threads))
+    for window in arguments.windows if arguments.counts else []:
+        table = learnt(arguments.counts[0], model.state_size, arguments.threads, window)
+        found[f"meaning, window {window}"] = Contender(table)
     for name in arguments.peers:
         found[name] = peer(
             name, arguments.text, model.vocabulary, arguments.work, unknown=unknown,
@@ -141,7 +150,9 @@ def chosen_on(*words: str) -> bool:
     return hashlib.sha256(" ".join(words).encode()).digest()[0] % 2 == 0
 
 
-def similarity(arguments: argparse.Namespace, model: textlds.TextLDS, vectors: Contender) -> dict[str, Any]:
+def similarity(
+    arguments: argparse.Namespace, model: textlds.TextLDS, vectors: Contender, ours: Contender, rounds: int = 1000
+) -> dict[str, Any]:
     """Return the correlations on the half that nothing was chosen on and on whole sets, and how many were found."""
     known = len(model.words)
     unknown = {word: known + i for i, word in enumerate(_unknown(arguments, model))}
@@ -156,8 +167,7 @@ def similarity(arguments: argparse.Namespace, model: textlds.TextLDS, vectors: C
         scores = np.array([pair.score for pair in pairs])
 
         def rho(some: NDArray[np.bool_], rows: Any = rows, scores: Any = scores) -> float:
-            cosines = np.einsum("ij,ij->i", table[rows[some, 0]], table[rows[some, 1]])
-            return round(100 * spearman(scores[some], cosines).rho, 1)
+            return round(100 * spearman(scores[some], _cosines(table, rows[some])).rho, 1)
 
         both, frequent = (rows < known).all(axis=1), (rows < min(_FREQUENT, known)).all(axis=1)
         found[name] = {
@@ -171,7 +181,27 @@ def similarity(arguments: argparse.Namespace, model: textlds.TextLDS, vectors: C
         }
         if vectors.unknown is not None:
             found[name]["rho with unknown words"] = rho(held_out)
+        if vectors is not ours:
+            some = held_out & both
+            theirs, own = (_cosines(one, rows[some]) for one in (table, ours.table))
+            found[name]["samples in which meaning is above"] = _above(scores[some], own, theirs, rounds)
     return {"sets": found, "seconds": vectors.seconds}
+
+
+def _cosines(table: Table, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return the cosine of every pair of rows, (n, 2)."""
+    cosines: NDArray[np.float32] = np.einsum("ij,ij->i", table[rows[:, 0]], table[rows[:, 1]])
+    return cosines
+
+
+def _above(scores: NDArray[Any], ours: NDArray[Any], theirs: NDArray[Any], rounds: int) -> float:
+    """Return the share of bootstrap samples of pairs in which the first cosines agree better with the scores."""
+    rng, above = np.random.default_rng(0), 0
+    for _ in range(rounds):
+        sample = rng.integers(len(scores), size=len(scores))
+        one, other = (spearman(scores[sample], cosines[sample]).rho for cosines in (ours, theirs))
+        above += one > other
+    return above / rounds
 
 
 def context(arguments: argparse.Namespace, model: textlds.TextLDS, rounds: int = 1000) -> dict[str, Any]:
@@ -187,14 +217,9 @@ def context(arguments: argparse.Namespace, model: textlds.TextLDS, rounds: int =
         vectors = [t.vectors[p] for t, p in zip(model.embed(texts, recipe=recipe), positions, strict=True)]
         unit = on_sphere(np.array(vectors))
         cosines[name] = np.einsum("ij,ij->i", unit[::2], unit[1::2])
-    rng = np.random.default_rng(0)
-    better = 0
-    for _ in range(rounds):
-        sample = rng.integers(len(pairs), size=len(pairs))
-        with_context, without = (spearman(scores[sample], cosines[n][sample]).rho for n in ("word in context", "word"))
-        better += with_context > without
+    better = _above(scores, cosines["word in context"], cosines["word"], rounds)
     rho = {name: round(100 * spearman(scores, values).rho, 1) for name, values in cosines.items()}
-    return {"rho": rho, "pairs": len(pairs), "bootstrap samples in which context is better": better / rounds}
+    return {"rho": rho, "pairs": len(pairs), "bootstrap samples in which context is better": better}
 
 
 def analogies(arguments: argparse.Namespace, model: textlds.TextLDS, table: Table, limit: int = 50_000) -> Any:

@@ -99,11 +99,11 @@ def _contexts_without(model: textlds.TextLDS, path: Path, seen: NDArray[Any], th
     return fit_contexts(near, vectors, model.frequencies, seen[:core] / (seen[:core] + TRUST))
 
 
-def longer(path: Path, size: int, threads: int) -> NDArray[np.float32]:
-    """Return meaning with so many numbers per word, from counts, as a fit learns it."""
+def learnt(path: Path, size: int, threads: int, window: str = "near") -> NDArray[np.float32]:
+    """Return meaning with so many numbers per word and such a window, from counts, as a fit learns it."""
     counts = LagCounts.load(path)
     rng = np.random.default_rng([0, 5])
-    made = make_meaning(counts.lags, counts.unigrams, counts.vocabulary, size, rng=rng, threads=threads)
+    made = make_meaning(counts.lags, counts.unigrams, counts.vocabulary, size, window=window, rng=rng, threads=threads)
     return made.vectors
 
 

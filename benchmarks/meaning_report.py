@@ -70,6 +70,10 @@ def _similarity(found: dict[str, Any]) -> list[str]:
             if key in one["sets"][names[0]]:
                 seconds = f"{one['seconds']:,.0f} s" if one["seconds"] and key == "rho" else ""
                 rows.append([f"{kind}{told}", *(f"{one['sets'][name][key]:.1f}" for name in names), seconds])
+    for kind, one in found.items():
+        shares = [one["sets"][name].get("samples in which meaning is above") for name in names]
+        if None not in shares:
+            rows.append([f"bootstrap samples in which meaning is above {kind}", *(f"{s:.0%}" for s in shares), ""])
     sets = found["meaning"]["sets"]
     rows.append(["pairs found", *(f"{sets[name]['found']} of {sets[name]['pairs']}" for name in names), ""])
     rows.append(["of these frequent", *(str(sets[name]["frequent"]) for name in names), ""])

@@ -76,6 +76,7 @@ def test_inference(run, text, tmp_path, monkeypatch):
 
 def test_meaning(run, text, tmp_path):
     """Against correlations that are worked out here."""
+    from benchmarks.meaning import chosen_on
     from scipy.stats import spearmanr
 
     import textlds
@@ -93,12 +94,24 @@ def test_meaning(run, text, tmp_path):
     options = ("--model", tmp_path / "model", "--counts", tmp_path / "counts", "--similarity", tmp_path, "--peers")
     sections = ("similarity", "analogies", "ambiguous", "new words", "cost")
     found = run(
-        "meaning", text, *options, "--held-out", text, "--work", tmp_path / "work", "--sections", *sections
+        "meaning", text, *options, "--held-out", text, "--work", tmp_path / "work", "--windows", "1,0.5",
+        "--sections", *sections
     )  # fmt: skip
     (words,) = found["words"].values()
     of = textlds.load(tmp_path / "model").words
     rho = 100 * spearmanr([score for *_, score in pairs], [of.similarity(a, b) for a, b, _ in pairs]).statistic
     assert words["similarity"]["meaning"]["sets"]["MEN"]["rho of the whole set"] == pytest.approx(rho, abs=0.06)
+    held_out = [pair for pair in pairs if not chosen_on(*pair[:2])]
+    scores = np.array([score for *_, score in held_out])
+    own, use = ([space.similarity(a, b) for a, b, _ in held_out] for space in (of, of.use))
+    samples = [rng.integers(len(scores), size=len(scores)) for _ in range(400)]
+    above = [
+        spearmanr(scores[i], np.array(own)[i]).statistic > spearmanr(scores[i], np.array(use)[i]).statistic
+        for i in samples
+    ]
+    share = words["similarity"]["use"]["sets"]["MEN"]["samples in which meaning is above"]
+    assert share == pytest.approx(np.mean(above), abs=0.12)
+    assert "meaning, window 1,0.5" in words["similarity"]
     assert sum(row["words"] for row in found["new words"]) > 20
     assert all(row["processor seconds"] > 0 for costs in found["cost"].values() for row in costs.values())
     assert "unknown words by their spelling" in (tmp_path / "meaning.md").read_text()
