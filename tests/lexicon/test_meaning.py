@@ -36,14 +36,14 @@ def make(counts, size, seed=0, threads=1, **options):
     return make_meaning(counts.lags, counts.unigrams, counts.vocabulary, size, rng=rng, threads=threads, **options)
 
 
-def dense_meaning(counts, size, core, shape=None):
+def dense_meaning(counts, size, core, shape=None, power=1 / 2):
     """m(w) by its definition, rows beyond the core folded in."""
     R = len(counts.lags)
     shape = [1 / max(1, k) for k in range(R)] if shape is None else shape
     M = sum(shape[k] * (lag + lag.T).toarray().astype(float) for k, lag in enumerate(counts.lags))[:, :core]
     r = M.sum(axis=1)
     scale = np.where(r > 0, np.maximum(r, 1e-30), np.inf) ** -0.5
-    S = (scale[:, None] * M * scale[:core]) ** (1 / 3)
+    S = (scale[:, None] * M * scale[:core]) ** power
     values, U = np.linalg.eigh(S[:core])
     order = np.argsort(-np.abs(values))[1 : size + 1]
     values, U = values[order], U[:, order]
@@ -53,12 +53,14 @@ def dense_meaning(counts, size, core, shape=None):
 
 
 @pytest.mark.parametrize("core", [100, 18])
-def test_vectors_are_those_of_the_definition(counts, monkeypatch, core):
+@pytest.mark.parametrize(("little", "power"), [(20e6, 1 / 2), (0, 1 / 3)])
+def test_vectors_are_those_of_the_definition(counts, monkeypatch, core, little, power):
     """Without shrinkage; cosines, since the signs of eigenvectors are free."""
+    monkeypatch.setattr(module, "_LITTLE", little)
     monkeypatch.setattr(module, "CORE", core)
     monkeypatch.setattr(module, "_RARE", 0.0)
     known = counts.vocabulary.n_types
-    expected = dense_meaning(counts, 3, min(core, known))
+    expected = dense_meaning(counts, 3, min(core, known), power=power)
     found = make(counts, 3).vectors.astype(float)
     np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=2e-3)
 

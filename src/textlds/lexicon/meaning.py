@@ -3,10 +3,11 @@
 Words near each other in a text are about the same things, on whichever side they occur. With M of
 :mod:`textlds.lexicon.cooccurrences` over the K most frequent words and its sums r = M 1:
 
-    S = (diag(r)^-½ M diag(r)^-½)^⅓ = Σ_i λ_i u_i u_iᵀ      the root taken of every entry
+    S = (diag(r)^-½ M diag(r)^-½)^q = Σ_i λ_i u_i u_iᵀ      the power taken of every entry
     m(w) = (c_i |λ_i|^⅛ u_i(w))_{i = 2..d+1}, scaled to length one      c_i = 1 if λ_i > 0, else 0.7
 
-u_1 only says how frequent a word is, and is left out. Where λ is negative, u tells kinds of words that alternate, such
+q is ⅓; of little text, whose counts are small and say less of their size, ½. u_1 only says how frequent a word is,
+and is left out. Where λ is negative, u tells kinds of words that alternate, such
 as function words and the others, rather than what they are about, and counts less. Words beyond the first K are folded
 in by one product with their own rows of M: u_i = S u_i / λ_i. By default the two nearest words on either side count
 fully and those beyond less and less, s_k = 1 / max(1, k − 1).
@@ -44,13 +45,16 @@ from textlds.linalg.sphere import on_sphere
 from textlds.linalg.tall import Tall, gram
 from textlds.linalg.types import Vector
 
+Root = Callable[[NDArray[Any]], NDArray[Any]]  # of every number
 CORE = 50_000  # K
 # Chosen by the sum of the correlations with five sets of pairs of words, and with SCWS, words in context, on one
 # half of each. Square roots with |λ|^¼ have 248.0 and 65.1, cube roots 251.1 and 65.1, cube roots with |λ|^⅛ 253.3
 # and 64.7, with what alternates counting less 255.2 and 65.0. Worse: fifth roots (244.7 where cube roots have
 # 251.1), positive pointwise mutual information (245.6), leaving out the first ten columns (SCWS 62.1), profiles
 # beside these vectors. Eigenvectors from 15 panels instead of 11 and the window that counts near words more add 1.2
-# each (252.8, 254.0, 255.2 over frequent words) and 0.3 in context.
+# each (252.8, 254.0, 255.2 over frequent words) and 0.3 in context. The sums with square and with cube roots at 1, 2,
+# 5, 10, 20 and 40 million tokens: 182 and 167, 190 and 189, 218 and 213, 229 and 229, 239 and 238, 245 and 249.
+_LITTLE = 20e6  # tokens, up to which q is ½
 _POWER = 0.125  # of |λ|
 _ALTERNATING = 0.7  # c of a negative λ
 _RARE = 20.0  # n₁
@@ -139,7 +143,8 @@ def make_meaning(
     counts = cooccurrences(lags, shape, rows=(0, core), columns=core, threads=threads)
     on_step()
     vectors = np.zeros((len(vocabulary), size), np.float32)
-    _factorise(counts, vectors, lags, shape, rng=rng, threads=threads, on_step=on_step)
+    root = np.sqrt if unigrams.sum() <= _LITTLE else np.cbrt
+    _factorise(counts, vectors, lags, shape, root, rng=rng, threads=threads, on_step=on_step)
     words = vocabulary.words[:known]
     spelling = fit_spelling(words, unigrams[:known], vectors, threads=threads, on_step=on_step)
     for start in range(0, known, _BLOCK):
@@ -157,6 +162,7 @@ def _factorise(
     out: Tall,
     lags: Sequence[Any],
     shape: Sequence[float],
+    root: Root,
     *,
     rng: np.random.Generator,
     threads: int,
@@ -164,7 +170,7 @@ def _factorise(
 ) -> None:
     """Write m(w) of all words; rows of words that nothing is known of stay zero."""
     core, size = counts.shape[0], out.shape[1]
-    roots, scale = _stabilised(counts)
+    roots, scale = _stabilised(counts, root)
     none = np.zeros((core, 0))
 
     products = iter(range(krylov_products(size + 1)))
@@ -185,17 +191,18 @@ def _factorise(
     out[:core, columns] = basis * weights.astype(np.float32)
     rest, others = len(out) - core, (weights / values).astype(np.float32)
     if rest:
-        roots, own = _stabilised(cooccurrences(lags, shape, rows=(core, len(out)), columns=core, threads=threads))
+        beyond = cooccurrences(lags, shape, rows=(core, len(out)), columns=core, threads=threads)
+        roots, own = _stabilised(beyond, root)
         out[core:, columns] = roots.scaled_matmat(basis, own, scale, np.zeros((rest, 0)), none) * others
     on_step()
     lengths = np.linalg.norm(out, axis=1, keepdims=True)
     out /= np.where(lengths > _NOTHING * lengths.max(initial=0), lengths, np.float32(np.inf))
 
 
-def _stabilised(counts: CountMatrix) -> tuple[CountMatrix, Vector]:
-    """Return M^⅓ and the diagonal of diag(r)^-⅙ (0 for sums of 0)."""
+def _stabilised(counts: CountMatrix, root: Root) -> tuple[CountMatrix, Vector]:
+    """Return M^q and the diagonal of diag(r)^-q/2 (0 for sums of 0)."""
     sums = counts.marginals()[0]
-    return counts.mapped(np.cbrt, transposed=False), inverse_or_zero(np.cbrt(np.sqrt(sums)))
+    return counts.mapped(root, transposed=False), inverse_or_zero(root(np.sqrt(sums)))
 
 
 def fit_contexts(counts: CountMatrix, vectors: Tall, frequencies: Vector, trust: Vector) -> Tall:
