@@ -8,8 +8,7 @@ from typing import Any
 OURS = "textlds"
 _NOTES = {
     "UDPipe 1": " UDPipe 1 is trained for ten iterations, of which the best one on the development set is kept.",
-    "spaCy + floret": " floret's vectors have 200 numbers and were learnt in one pass over the first 20 million tokens "
-    "of the same text.",
+    "spaCy + floret": " floret's vectors have 200 numbers and were learnt in one pass over the same text.",
 }
 _BEFORE = (
     " † was measured earlier, with textlds as it was then, on another machine, whose minutes and rates do not compare; "
