@@ -93,7 +93,7 @@ def _average(
 def _contexts_without(model: textlds.TextLDS, path: Path, seen: NDArray[Any], threads: int) -> Table:
     """Return the map from contexts that is fitted without the hidden words."""
     counts, core = LagCounts.load(path), min(CORE, len(model.words))
-    shape = window_weights(model.history.settings.get("meaning_window", "near"), len(counts.lags))
+    shape = window_weights(model.history.settings.get("meaning_window", "triangular"), len(counts.lags))
     near = cooccurrences(counts.lags, shape, rows=(0, core), columns=core, threads=threads)
     vectors = model.spaces.space("float32", "equal").meaning.words
     return fit_contexts(near, vectors, model.frequencies, seen[:core] / (seen[:core] + TRUST))
