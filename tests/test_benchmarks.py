@@ -36,12 +36,17 @@ def text(tmp_path_factory):
     return path
 
 
+@pytest.fixture(autouse=True)
+def importable(monkeypatch):
+    """The benchmarks are no part of the installed package."""
+    monkeypatch.syspath_prepend(str(ROOT))
+
+
 @pytest.fixture
 def run(monkeypatch, tmp_path):
     """Run a benchmark's main() with arguments; returns the JSON it wrote."""
 
     def main(name, *arguments):
-        monkeypatch.syspath_prepend(str(ROOT))
         monkeypatch.setattr(sys, "argv", [name, *map(str, arguments), "--results", str(tmp_path)])
         importlib.import_module(f"benchmarks.{name}").main()
         return json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
