@@ -101,8 +101,8 @@ class Killer:
                     break
                 if status not in (-signal.SIGKILL, -signal.SIGTERM, 130, 143):  # 130: before a command began
                     seen = place / "traceback.txt"
-                    last = seen.read_text().strip().splitlines()[-1] if seen.exists() else "no traceback"
-                    return f"{name}: after {kills} kills it ended with {status}: {last}"
+                    what = " ".join(seen.read_text().split()) if seen.exists() else "no traceback"
+                    return f"{name}: after {kills} kills it ended with {status}: {what}"
                 kills += 1
                 for path in place.glob(".*.new"):  # killed before it was locked: cleared by a run a minute later
                     os.utime(path, (0, 0))
@@ -155,8 +155,8 @@ def _child(words: list[str], place: Path, wait: float | None, number: int = sign
             code = error.code if isinstance(error.code, int) else 0
         except KeyboardInterrupt:  # before the command line began, or after it ended
             code = 143
-        except BaseException:
-            (place / "traceback.txt").write_text(traceback.format_exc())
+        except BaseException as error:
+            (place / "traceback.txt").write_text("".join(traceback.format_exception_only(error)))
         finally:
             os._exit(code)
     end = None if wait is None else began + wait

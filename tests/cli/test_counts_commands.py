@@ -147,15 +147,18 @@ def test_errors_are_messages(run):
     assert "--memory lots" in run("count a.txt -o x --memory lots", code=1).stderr
 
 
-def test_interrupted_work_is_resumed(run, monkeypatch):
+@pytest.mark.parametrize("compiled", [False, True])
+def test_interrupted_work_is_resumed(run, monkeypatch, compiled):
     from textlds.counts import counting
 
     def interrupted(*arguments, **options):
+        if compiled:  # as the interpreter does where a signal arrives while compiled code returns
+            raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(counting, "learn_vocabulary", interrupted)
-        run("count a.txt -o counts", code=130)
+        assert "--resume" in run("count a.txt -o counts", code=130).stderr
     assert "--resume" in run("count a.txt -o counts", code=1).stderr
     run("count a.txt -o counts --resume")
     assert "finished already" in run("count a.txt -o counts --resume").stderr

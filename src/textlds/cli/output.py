@@ -38,6 +38,17 @@ def exit_code(interruption: KeyboardInterrupt) -> int:
     return TERMINATED if isinstance(interruption, Termination) else INTERRUPTED
 
 
+def _interruption(error: BaseException | None) -> KeyboardInterrupt | None:
+    """Return the interruption that an error is, or that it comes of.
+
+    A signal that arrives while compiled code hands over its result is a SystemError of the interpreter ("returned a
+    result with an exception set"), which names the interruption as its cause.
+    """
+    while isinstance(error, SystemError):
+        error = error.__cause__
+    return error if isinstance(error, KeyboardInterrupt) else None
+
+
 class _ClosedOutput(io.TextIOBase):
     """Standard output where it is closed: whatever is written to it is an error, and nothing is lost unseen."""
 
@@ -78,9 +89,12 @@ def guarded(function: Callable[P, None]) -> Callable[P, None]:
             sys.stdout.flush()  # a closed pipe is noticed here, not when the interpreter ends
         except TextLDSError as error:
             fail(as_options(str(error)))
-        except KeyboardInterrupt as error:
+        except (KeyboardInterrupt, SystemError) as error:
+            interruption = _interruption(error)
+            if interruption is None:
+                raise
             say(as_options("\n".join(["interrupted.", *getattr(error, "__notes__", [])])))
-            raise typer.Exit(exit_code(error)) from error
+            raise typer.Exit(exit_code(interruption)) from error
         except BrokenPipeError as error:
             # nobody reads any more; let the last flush of the interpreter go nowhere
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
