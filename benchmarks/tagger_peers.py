@@ -259,10 +259,12 @@ class TransformerNetwork:
 
     def __init__(self, train: list[Tagged], dev: list[Tagged], task: Task, seed: int) -> None:
         from textlds.tagging.classifier import ChainClassifier
+        from textlds.tagging.settings import TaggerSettings
 
         self._transformer, self._task = Transformer(), task
         labels = [_bioes(s.tags, task) for s in train]
-        self._network = ChainClassifier(seed=seed).fit(self._remembered([s.tokens for s in train]), labels)
+        settings = TaggerSettings(around=0 if task == "entities" else "auto")  # as ours has it
+        self._network = ChainClassifier(settings, seed=seed).fit(self._remembered([s.tokens for s in train]), labels)
 
     def _matrices(self, sentences: Tokens) -> list[Any]:
         import numpy as np

@@ -275,7 +275,7 @@ def curve(
         for name, make in chosen.items():
             values = []
             for draw in range(_draws(name, size, len(sets["train"]), draws)):
-                order = np.random.default_rng([size, draw]).permutation(len(sets["train"]))[:size]
+                order = np.sort(np.random.default_rng([size, draw]).permutation(len(sets["train"]))[:size])
                 train = [sets["train"][i] for i in order]
                 # so few labels are no match for a development set as large as the whole
                 try:

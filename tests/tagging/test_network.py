@@ -11,11 +11,11 @@ import pytest
 from textlds.tagging.gradients import gradients, scatter
 from textlds.tagging.network import Inputs, Part, Weights, add_bags, best_tags, joined, probabilities, scores
 
-D, H, K, F, B = 4, 5, 3, 6, 11
+D, H, C, K, F, B = 4, 5, 2, 3, 6, 11
 STARTS = np.array([0, 3, 3, 4, 9])
 
 
-def world(seed=0, *, parts=True, features=True):
+def world(seed=0, *, parts=True, features=True, second=True):
     rng = np.random.default_rng(seed)
 
     def normal(*shape):
@@ -27,7 +27,8 @@ def world(seed=0, *, parts=True, features=True):
     buckets = rng.integers(-1, B, (n, F)).astype(np.int32) if features else np.empty((n, 0), np.int32)
     weights = Weights(
         vectors=normal(2 * D if parts else 0, H), features=normal(B if features else 0, H), bias=normal(H),
-        out=normal(H, K), out_bias=normal(K),
+        around=normal(H, 3 * C if second else 0), around_bias=normal(C if second else 0),
+        around_out=normal(C if second else 0, K), out=normal(H, K), out_bias=normal(K),
         first=normal(K), last=normal(K), transitions=normal(K, K),
     )  # fmt: skip
     return weights, Inputs(given, buckets, STARTS), rng.integers(0, K, n)
@@ -42,12 +43,20 @@ def dense_scores(w, inputs):
         for bucket in inputs.buckets[t]:
             z[t] += w.features[bucket] if bucket >= 0 else 0
     a = np.maximum(z, 0)
-    return a @ w.out + w.out_bias
+    c = np.tile(w.around_bias.astype(np.float64), (n, 1))
+    units = len(w.around_bias)
+    for begin, end in itertools.pairwise(inputs.starts):
+        for t in range(begin, end):
+            for place, at in enumerate((t - 1, t, t + 1)):
+                if begin <= at < end:
+                    c[t] += a[at] @ w.around[:, place * units : (place + 1) * units]
+    return a @ w.out + np.maximum(c, 0) @ w.around_out + w.out_bias
 
 
+@pytest.mark.parametrize("second", [True, False])
 @pytest.mark.parametrize(("parts", "features"), [(True, True), (True, False), (False, True)])
-def test_scores(parts, features):
-    weights, inputs, _ = world(parts=parts, features=features)
+def test_scores(parts, features, second):
+    weights, inputs, _ = world(parts=parts, features=features, second=second)
     np.testing.assert_allclose(scores(weights, inputs), dense_scores(weights, inputs), rtol=1e-4, atol=1e-4)
 
 
@@ -59,7 +68,7 @@ def test_joined_networks_are_their_mean(parts, features):
         dataclasses.replace(w, transitions=np.where(np.eye(K), np.float32(-np.inf), w.transitions)) for w in several
     ]
     one = joined(several)
-    assert one.bias.shape == (3 * H,)
+    assert (one.bias.shape, one.around_bias.shape) == ((3 * H,), (3 * C,))
     mean = np.mean([dense_scores(w, inputs) for w in several], axis=0)
     np.testing.assert_allclose(scores(one, inputs), mean, rtol=1e-4, atol=1e-4)
     for name in ("first", "last", "transitions"):
@@ -82,8 +91,9 @@ def loss_of(w, inputs, gold):
     return total / len(gold)
 
 
-def test_gradients_against_finite_differences():
-    weights, inputs, gold = world(3)
+@pytest.mark.parametrize("second", [True, False])
+def test_gradients_against_finite_differences(second):
+    weights, inputs, gold = world(3, second=second)
     generator = np.random.default_rng(0)
     scale = np.ones(2 * D, np.float32)
     loss, found, hidden, buckets = gradients(weights, inputs, gold, scale, (0, 0, 0), generator)
@@ -150,7 +160,7 @@ def test_a_temperature_flattens():
     weights, inputs, _ = world()
     scored = scores(weights, inputs)
     sharp = probabilities(weights, scored, STARTS, 0.25)
-    flat = probabilities(weights, scored, STARTS, 50.0)
+    flat = probabilities(weights, scored, STARTS, 500.0)
     np.testing.assert_allclose(sharp.sum(axis=1), 1)
     np.testing.assert_allclose(flat, 1 / K, atol=0.2)
     best = best_tags(weights, scored, STARTS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import shutil
 import time
@@ -22,7 +23,7 @@ from textlds.tagging import clusters
 from textlds.tagging.gazetteers import read_gazetteers
 from textlds.tagging.settings import TaggerSettings
 
-SETTINGS = TaggerSettings(hidden=16, rounds=4)
+SETTINGS = TaggerSettings(hidden=16, around=8, rounds=4)
 TRAIN, DEV, TEST = (tagged_sentences(n, seed=seed) for n, seed in ((150, 0), (40, 1), (60, 2)))
 
 
@@ -253,8 +254,24 @@ def test_counts_beside_vectors_and_counts_that_do_not_belong():
         )
 
 
-def test_few_labels_choose_a_small_vector():
-    assert str(Tagger.train(small_model(), TRAIN[:20], dev=DEV, settings=SETTINGS).design.recipe).startswith("state,")
+@pytest.mark.parametrize(("sentences", "parts"), [(20, "word,"), (150, "state+word,"), (500, "state+previous_word+")])
+def test_few_labels_choose_a_small_vector(sentences, parts):
+    of = Tagger.train(
+        small_model(), tagged_sentences(sentences), dev=DEV, settings=dataclasses.replace(SETTINGS, rounds=1)
+    )
+    assert str(of.design.recipe).startswith(parts), of.report["tokens"]
+
+
+def test_scattered_sentences_have_no_memory_of_documents():
+    """Some stand beside another of their document by chance; those that read whole documents would be misled by it."""
+    rng = np.random.default_rng(0)
+    whole = [dataclasses.replace(s, document=number // 6) for number, s in enumerate(entity_sentences(120))]
+    scattered = [whole[i] for i in rng.permutation(len(whole))]
+    assert any(a.document == b.document for a, b in itertools.pairwise(scattered))
+    settings = TaggerSettings(hidden=4, rounds=1)
+    for sentences, memory in ((whole, True), (scattered, False)):
+        of = Tagger.train(small_model(), sentences, dev=whole[:12], task="entities", settings=settings)
+        assert of.design.memory is memory
 
 
 def test_several_networks_are_averaged():
@@ -269,6 +286,12 @@ def test_several_networks_are_averaged():
     np.testing.assert_array_equal(both.weights.vectors, np.hstack([one.weights.vectors for one in apart]))
     mean = np.mean([one.weights.transitions for one in apart], axis=0)
     np.testing.assert_allclose(both.weights.transitions, mean, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("tokens", "entities", "units"), [(9_999, False, 0), (10_000, False, 128), (90_000, True, 0)])
+def test_many_labels_choose_a_second_layer(tokens, entities, units):
+    assert TaggerSettings().second_units(tokens, constrained=entities) == units
+    assert TaggerSettings(around=7).second_units(tokens, constrained=entities) == 7
 
 
 def test_search_keeps_the_best():
@@ -308,6 +331,14 @@ def test_a_bundled_tagger_comes_back(finder, folder, tmp_path):
     assert predictions(again, test) == predictions(finder, test)
     assert again.report == json.loads(json.dumps(finder.report))
     assert (again.task, again.names, again.known) == (finder.task, finder.names, finder.known)
+
+
+def test_a_tagger_made_before_there_was_a_second_layer(tmp_path):
+    of = Tagger.train(small_model(), TRAIN[:40], dev=DEV, settings=dataclasses.replace(SETTINGS, around=0))
+    of.save(tmp_path / "tagger")
+    alter_arrays(tmp_path / "tagger" / "tagger.safetensors", around=None, around_bias=None, around_out=None)
+    seal(tmp_path / "tagger")
+    assert predictions(Tagger.load(tmp_path / "tagger")) == predictions(of)
 
 
 def test_a_tagger_that_names_its_model(model_folder, tmp_path):
@@ -384,6 +415,8 @@ MISSHAPEN = {
     "a narrow table": {"features": lambda array: array[:, :1]},
     "vectors of another width": {"vectors": lambda array: array[:, :1]},
     "buckets beyond the table": {"buckets": lambda array: array + (1 << 20)},
+    "a second layer of another width": {"around": lambda array: array[:, 1:]},
+    "half of a second layer": {"around_out": None},
     "not finite": {"out": lambda array: array * np.inf},
     "integers": {"bias": lambda array: array.astype(np.int32)},
     "no clusters": {"clusters": None},

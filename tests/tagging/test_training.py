@@ -11,10 +11,11 @@ import pytest
 
 from textlds.errors import ArgumentError, NotFiniteError
 from textlds.tagging import training
+from textlds.tagging.features import naming_columns
 from textlds.tagging.gradients import adam, adam_rows
 from textlds.tagging.network import Inputs, Part, best_tags, scores
 from textlds.tagging.settings import TaggerSettings
-from textlds.tagging.training import Problem, train_network
+from textlds.tagging.training import Named, Problem, train_network
 
 SETTINGS = TaggerSettings(hidden=6, batch=40, rounds=4)
 
@@ -138,3 +139,45 @@ def test_units_by_the_number_of_tags(hidden, tags, units):
 def test_settings_outside_their_limits(wrong):
     with pytest.raises(ArgumentError, match=next(iter(wrong))):
         TaggerSettings(**wrong)
+
+
+def test_hidden_words_leave_no_feature_that_names_them():
+    """Against a loop over tokens, templates and terms."""
+    starts = np.array([0, 3, 3, 4, 9, 9])
+    templates = (
+        (("form", 0),), (("suffix2", 0), ("lower", 1)), (("lower", -1), ("lower", 0)), (("shape", 0),),
+        (("lower", -2), ("lower", -1)), (("lower", 2),), (("suffix3", 1),),
+    )  # fmt: skip
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        hidden = rng.random(9) < 0.4
+        buckets = rng.integers(0, 50, (9, len(templates))).astype(np.int32)
+        expected = buckets.copy()
+        for begin, end in itertools.pairwise(starts.tolist()):
+            for t in range(begin, end):
+                for f, template in enumerate(templates):
+                    for column, place in template:
+                        if column in ("form", "lower") and abs(place) <= 1 and begin <= t + place < end:
+                            expected[t, f] = -1 if hidden[t + place] else expected[t, f]
+        Named(np.ones(9, np.int64), naming_columns(templates)).hide(buckets, starts, hidden)
+        np.testing.assert_array_equal(buckets, expected)
+
+
+def test_rare_words_are_hidden_as_often_as_asked():
+    seen = []
+
+    class Counting(Named):
+        def hide(self, buckets, starts, hidden):
+            seen.append(hidden.copy())
+            super().hide(buckets, starts, hidden)
+
+    n = 2000
+    inputs = Inputs([], np.zeros((n, 1), np.int32), np.arange(0, n + 1, 10))
+    often = np.where(np.arange(n) % 2, 3, 1)
+    problem = Problem(inputs, np.arange(n) % 2, np.zeros((2, 2), bool), Counting(often, ((), (0,), ())))
+    settings = TaggerSettings(hidden=2, around=2, rounds=1, batch=n, word_dropout=1.0)
+    train_network(problem, lambda weights: 0.0, settings)
+    assert np.mean(seen) == pytest.approx((1 / 2 + 1 / 4) / 2, abs=0.01)
+    seen.clear()
+    train_network(problem, lambda weights: 0.0, settings.replace(around=0, word_dropout="auto"))
+    assert not seen

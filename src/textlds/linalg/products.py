@@ -28,6 +28,8 @@ _FEATURES = _config.CPU_FEATURES if _config.CPU_NAME else binding.get_host_cpu_f
 # Numbers of a vector: 12 sums, 3 parts of a row and a factor are 16 registers of AVX2, half of those of AVX-512.
 _LENGTH = 16 if "+avx512f" in (_FEATURES or "") else 8
 _WIDTH, _LONG = 3 * _LENGTH, 8 * _LENGTH  # columns of a tile of four rows, and of one row
+_HEIGHT = 12  # rows of a tile of few columns
+_BLOCK = 16 * _HEIGHT  # rows that stay in the cache while all columns are computed
 
 
 def product(rows: Array, matrix: Array) -> Array:
@@ -97,33 +99,47 @@ def _write_tile(context: Any, builder: Any, kinds: Any, arguments: Any, height: 
 
 
 _four_wide, _four, _four_half, _four_one = (_tile(4, v, n) for v, n in ((3, _LENGTH), (1, _LENGTH), (1, 4), (1, 1)))
+_tall, _tall_half, _tall_one = (_tile(_HEIGHT, 1, n) for n in (_LENGTH, 4, 1))  # as many sums where columns are few
 _one_wide, _one, _one_half, _one_one = (_tile(1, v, n) for v, n in ((8, _LENGTH), (1, _LENGTH), (1, 4), (1, 1)))
 
 
 @kernel_fma
 def add_product(rows, matrix, out):  # type: ignore[no-untyped-def]
     """Add rows · matrix to ``out``, (n, k) x (k, m); columns of ``rows`` beyond k are not looked at."""
-    n, m = out.shape
-    fours = n // 4 * 4
+    for begin in range(0, len(out), _BLOCK):
+        _add_block(rows, begin, min(begin + _BLOCK, len(out)), matrix, out)
+
+
+@kernel_fma
+def _add_block(rows, begin, end, matrix, out):  # type: ignore[no-untyped-def]
+    """Do what :func:`add_product` does for some rows."""
+    m = out.shape[1]
+    fours, tall = begin + (end - begin) // 4 * 4, begin + (end - begin) // _HEIGHT * _HEIGHT
     c = 0
-    while c < m and fours:
+    while c < m and begin < fours:
         if c + _WIDTH <= m:
-            for i in range(0, fours, 4):
+            for i in range(begin, fours, 4):
                 _four_wide(rows, i, matrix, c, out)
             c += _WIDTH
         elif c + _LENGTH <= m:
-            for i in range(0, fours, 4):
+            for i in range(begin, tall, _HEIGHT):
+                _tall(rows, i, matrix, c, out)
+            for i in range(tall, fours, 4):
                 _four(rows, i, matrix, c, out)
             c += _LENGTH
         elif c + 4 <= m:
-            for i in range(0, fours, 4):
+            for i in range(begin, tall, _HEIGHT):
+                _tall_half(rows, i, matrix, c, out)
+            for i in range(tall, fours, 4):
                 _four_half(rows, i, matrix, c, out)
             c += 4
         else:
-            for i in range(0, fours, 4):
+            for i in range(begin, tall, _HEIGHT):
+                _tall_one(rows, i, matrix, c, out)
+            for i in range(tall, fours, 4):
                 _four_one(rows, i, matrix, c, out)
             c += 1
-    for i in range(fours, n):
+    for i in range(fours, end):
         _add_row(rows, i, matrix, out)
 
 

@@ -80,6 +80,16 @@ def gazetteer_templates(names: Iterable[str]) -> tuple[Template, ...]:
     return tuple(template for name in names for template in _around(gazetteer_column(name), -1, 0, 1))
 
 
+def naming_columns(templates: Sequence[Template]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Return which features name the previous word, which the word, and which the next word."""
+
+    def of(place: int) -> tuple[int, ...]:
+        names = {(column, place) for column in ("form", "lower")}
+        return tuple(number for number, template in enumerate(templates) if names & set(template))
+
+    return of(-1), of(0), of(1)
+
+
 def hashed(base: Base, starts: NDArray[np.int64], templates: Sequence[Template], columns: Sequence[str]) -> Buckets:
     """Return the buckets of all features, (n, templates); about 5 ns each.
 

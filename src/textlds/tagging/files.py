@@ -148,6 +148,10 @@ def read_tagger(path: str | os.PathLike[str], model: ModelLike | None) -> dict[s
 
 def _checked(folder: Path, config: dict[str, Any], model: ModelLike | None) -> dict[str, Any]:
     arrays = {name: np.array(array) for name, array in read_arrays(folder / ARRAYS).items()}
+    if "around_bias" not in arrays:  # made before there was a second layer
+        H, K = arrays["out"].shape
+        arrays |= {"around": np.zeros((H, 0), np.float32), "around_out": np.zeros((0, K), np.float32)}
+        arrays["around_bias"] = np.zeros(0, np.float32)
     words = read_json(folder / WORDS)
     clusters, buckets = arrays.pop("clusters"), arrays.pop("buckets")
     templates = tuple(
@@ -203,10 +207,10 @@ def _of(kind: type[T], value: Any) -> T:
 
 def _check_arrays(arrays: dict[str, Array], buckets: Array, clusters: Array, K: int, *, lexical: bool) -> None:
     """Raise unless all arrays have the shapes of a network with K tags, and finite numbers: kernels rely on it."""
-    (H,), d = arrays["bias"].shape, len(arrays["vectors"])
+    (H,), (C,), d = arrays["bias"].shape, arrays["around_bias"].shape, len(arrays["vectors"])
     expected = {
-        "vectors": (d, H), "features": (len(buckets), H), "bias": (H,), "out": (H, K), "out_bias": (K,), "first": (K,),
-        "last": (K,), "transitions": (K, K),
+        "vectors": (d, H), "features": (len(buckets), H), "bias": (H,), "around": (H, 3 * C), "around_bias": (C,),
+        "around_out": (C, K), "out": (H, K), "out_bias": (K,), "first": (K,), "last": (K,), "transitions": (K, K),
     }  # fmt: skip
     found = {name: array.shape for name, array in arrays.items()}
     if found != expected or K < 1:

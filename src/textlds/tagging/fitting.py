@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -25,6 +26,7 @@ from textlds.tagging.features import (
     cluster_columns,
     cluster_templates,
     gazetteer_templates,
+    naming_columns,
 )
 from textlds.tagging.files import ModelSource
 from textlds.tagging.gazetteers import gazetteer_set
@@ -33,12 +35,13 @@ from textlds.tagging.labels import Labelled, TagSet, Task, documents_of, labelle
 from textlds.tagging.network import Inputs, Ints, Weights, best_tags, joined, probabilities, scores
 from textlds.tagging.settings import TaggerSettings
 from textlds.tagging.tagger import Tagger
-from textlds.tagging.training import Keeper, Problem, Trained, train_network
+from textlds.tagging.training import Keeper, Named, Problem, Trained, train_network
 from textlds.vectors.recipes import RecipeLike
 
-# Of training. With fewer, the vectors of neighbours gain nothing beside the features (UD EWT, dev, three draws of 30
-# and of 100 sentences: 81.4 and 88.0 with the state, 81.6 and 88.0 with all). Entities have clusters instead.
-FEW_TOKENS = 2_000
+# Labelled ones, below which there are few, and very few. UD EWT, a half of dev, 10, 30, 100 and 300 sentences (160 to
+# 4,900 tokens; four, four, three and two draws): word 72.3, 82.6, 87.8, 90.3; state and word 70.2, 81.8, 88.4, 90.8;
+# state 64.3, 79.8, 87.4, 91.3; features 90.9 with 300. Entities have clusters instead.
+FEW_TOKENS, VERY_FEW_TOKENS = 2_000, 1_000
 _APART = 1 << 20  # of the seeds of networks that are averaged
 _GRID: tuple[dict[str, Any], ...] = (
     {},
@@ -50,6 +53,8 @@ _GRID: tuple[dict[str, Any], ...] = (
     {"hidden": 256},
     {"hidden": 128},
     {"hidden": 64},
+    {"around": 0},
+    {"around": 128},
 )
 
 
@@ -84,9 +89,10 @@ def fit_tagger(
     unseen = tags.check(chosen_on, "dev")
     chosen = recipe != "auto"
     if not chosen:
-        recipe = "context" if task == "entities" or _tokens(learnt) < FEW_TOKENS else "features"
+        recipe = "context" if task == "entities" else _recipe_for(_tokens(learnt))
     settings = settings or TaggerSettings()
-    base = _Choice(recipe, settings.replace(hidden=settings.units(len(tags.names))))
+    second = settings.second_units(_tokens(learnt), constrained=task == "entities")
+    base = _Choice(recipe, settings.replace(hidden=settings.units(len(tags.names)), around=second))
     for name, given in (("gazetteers", gazetteers), ("clusters of counts", counts)):
         if given and not base.settings.lexical:
             raise ArgumentError(
@@ -160,7 +166,9 @@ class _Attempts:
     ) -> None:
         self._model, self._sets, self._tags, self._task = model, (learnt, chosen_on), tags, task
         self._gazetteers, self._progress, self._seed, self._threads = gazetteers, progress, seed, threads
-        self._memory = task == "entities" and any(len(document) > 1 for document in documents_of(learnt))
+        # of scattered sentences a document remembers nothing, and what is learnt from them misleads in whole documents
+        beside_others = sum(len(document) for document in documents_of(learnt) if len(document) > 1)
+        self._memory = task == "entities" and 2 * beside_others > len(learnt)
         self._bigrams, self._clusters, self._brown = bigrams, cast(Any, None), cast(Any, None)
         self._inputs: dict[Any, tuple[Inputs, Inputs]] = {}  # by recipe and templates
         self._gold = tags.numbers(chosen_on)
@@ -169,7 +177,8 @@ class _Attempts:
         """Train one network."""
         design = self._design(choice)
         inputs, _ = self._seen(choice, design)
-        problem = Problem(inputs, self._tags.numbers(self._sets[0]), self._tags.forbidden(self._task))
+        named = Named(_occurrences(self._sets[0]), naming_columns(design.templates))
+        problem = Problem(inputs, self._tags.numbers(self._sets[0]), self._tags.forbidden(self._task), named)
         judge = self._judge(choice, design)
         found = []
         for number in range(choice.settings.networks):
@@ -270,6 +279,13 @@ class _Numbered:
         return self._keeper.read(f"{name}-{self._number}", reader)
 
 
+def _recipe_for(tokens: int) -> str:
+    """Return the recipe of a tagger with so many labelled tokens."""
+    if tokens < VERY_FEW_TOKENS:
+        return "word"
+    return "state+word" if tokens < FEW_TOKENS else "features"
+
+
 def _own_counts(counts: LagCounts | PathLike, model: TextLDS) -> LagCounts:
     """Return counts of the words of a model; others are an error."""
     found = counts if isinstance(counts, LagCounts) else LagCounts.load(counts)
@@ -289,6 +305,13 @@ def _named(best: Any, names: tuple[str, ...], starts: Ints) -> list[list[str]]:
 
 def _sentences(count: int) -> str:
     return f"{count:,} sentence{'' if count == 1 else 's'}"
+
+
+def _occurrences(sentences: Sequence[Tagged]) -> Ints:
+    """Return how often the word of every token occurs, in whatever case, (n,)."""
+    words = [token.lower() for sentence in sentences for token in sentence.tokens]
+    often = Counter(words)
+    return np.array([often[word] for word in words], np.int64)
 
 
 def _tokens(sentences: Sequence[Tagged]) -> int:

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from textlds.compiled import kernel_fma
 from textlds.tagging.chains import chain_gradient
 from textlds.tagging.features import Buckets
-from textlds.tagging.network import Floats, Inputs, Ints, Weights, add_bags
+from textlds.tagging.network import Floats, Inputs, Ints, Weights, add_around, add_bags, spread_around
 
 Array = Any  # arrays inside kernels: numba infers dtype and layout
+
+_SECOND = 0.5  # of the dropout of the first layer, that of the second
 
 
 def gradients(
@@ -31,7 +33,8 @@ def gradients(
         inputs: The batch, n tokens.
         gold: The right tags, (n,).
         scale: What the vectors are multiplied by, (d,).
-        dropped: Shares of hidden units, of numbers of vectors and of features that are left out.
+        dropped: Shares of hidden units (of the second layer half as many), of numbers of vectors and of features that
+            are left out.
         generator: Chooses which.
         alone: Tokens that are read without what is about the rest of their document, (n,); None for none.
 
@@ -60,6 +63,12 @@ def gradients(
     a = np.maximum(z, 0)
     mask = drop(a, dropped[0], generator)
     scored = a @ w.out + w.out_bias
+    c = np.tile(w.around_bias, (n, 1))
+    if c.shape[1]:
+        add_around(a @ w.around, inputs.starts, c)
+        np.maximum(c, 0, out=c)
+        of_c = drop(c, dropped[0] * _SECOND, generator)
+        scored += c @ w.around_out
     K = scored.shape[1]
     chain = {"first": np.zeros(K), "last": np.zeros(K), "transitions": np.zeros((K, K))}
     of_scores = np.empty((n, K))
@@ -68,6 +77,14 @@ def gradients(
     found: dict[str, Floats] = {name: (value / n).astype(np.float32) for name, value in chain.items()}
     found["out"], found["out_bias"] = a.T @ ds, ds.sum(axis=0)
     dz = ds @ w.out.T
+    if c.shape[1]:
+        dc = ds @ w.around_out.T
+        dc *= of_c
+        dc *= c > 0
+        shares = np.empty((n, 3 * c.shape[1]), np.float32)
+        spread_around(dc, inputs.starts, shares)
+        found["around"], found["around_bias"], found["around_out"] = a.T @ shares, dc.sum(axis=0), c.T @ ds
+        dz += shares @ w.around.T
     dz *= mask
     dz *= z > 0
     found["bias"] = dz.sum(axis=0)

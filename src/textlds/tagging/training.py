@@ -22,7 +22,7 @@ from textlds.linalg.threads import one_blas_thread
 from textlds.progress import Task
 from textlds.storage.arrays import read_arrays, write_arrays
 from textlds.storage.folders import read_json
-from textlds.tagging.features import BUCKETS
+from textlds.tagging.features import BUCKETS, Buckets
 from textlds.tagging.gradients import adam, adam_rows, gradients, scatter
 from textlds.tagging.network import Floats, Inputs, Ints, Part, Weights
 from textlds.tagging.settings import TaggerSettings
@@ -63,6 +63,35 @@ class Trained:
 
 
 @dataclass(frozen=True, eq=False)
+class Named:
+    """Which features name words, so that a word can be read as one never seen.
+
+    Attributes:
+        occurrences: How often the word of every token occurs, (n,).
+        columns: Of the buckets, those that name the previous word, the word and the next word.
+    """
+
+    occurrences: Ints
+    columns: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+
+    def hide(self, buckets: Buckets, starts: Ints, hidden: NDArray[np.bool_]) -> None:
+        """Leave out the features that name some words, in place.
+
+        Args:
+            buckets: Of a batch, (n, features).
+            starts: Where its sentences begin, with n at the end.
+            hidden: Of which tokens the words are hidden, (n,).
+        """
+        before, after = np.zeros_like(hidden), np.zeros_like(hidden)
+        before[1:], after[:-1] = hidden[:-1], hidden[1:]
+        some = starts[1:] > starts[:-1]
+        before[starts[:-1][some]] = after[starts[1:][some] - 1] = False
+        for columns, rows in zip(self.columns, (before, hidden, after), strict=True):
+            for column in columns:
+                buckets[rows, column] = -1
+
+
+@dataclass(frozen=True, eq=False)
 class Problem:
     """What is to be learnt.
 
@@ -70,11 +99,18 @@ class Problem:
         inputs: The sentences.
         gold: The right tag of every token, (n,).
         forbidden: Transitions that are not allowed, (K, K).
+        named: Which features name words; None if none do.
     """
 
     inputs: Inputs
     gold: Ints
     forbidden: NDArray[np.bool_]
+    named: Named | None = None
+
+    @property
+    def constrained(self) -> bool:
+        """Whether some tags cannot follow others, as with entities."""
+        return bool(self.forbidden.any())
 
 
 def train_network(
@@ -221,6 +257,7 @@ class _Run:
         alone = None
         if any(whole.memories):
             alone = np.repeat(self._generator.random(len(some)) < _ALONE, lengths)
+        self._hide_words(inputs, tokens)
         dropped = (self._settings.dropout, self._settings.input_dropout, self._settings.feature_dropout)
         loss, found, hidden, buckets = gradients(
             self.weights, inputs, self._problem.gold[tokens], self._scale, dropped, self._generator, alone
@@ -240,11 +277,18 @@ class _Run:
             )
         return loss
 
+    def _hide_words(self, inputs: Inputs, tokens: Ints) -> None:
+        """Read some words of a batch as words never seen, rare ones more often."""
+        named, a = self._problem.named, self._settings.hidden_words(len(self.weights.around_bias))
+        if named is not None and a > 0:
+            chance = a / (a + named.occurrences[tokens])
+            named.hide(inputs.buckets, inputs.starts, self._generator.random(len(tokens)) < chance)
+
 
 def _first_weights(problem: Problem, settings: TaggerSettings, d: int, generator: np.random.Generator) -> Weights:
     """Return weights to begin with (He et al. 2015); those of features small, as a token has many."""
     K = len(problem.forbidden)
-    H = settings.units(K)
+    H, C = settings.units(K), settings.second_units(len(problem.inputs), constrained=problem.constrained)
     F = problem.inputs.buckets.shape[1]
 
     def normal(m: int, n: int, scale: float = 1.0) -> Floats:
@@ -255,6 +299,9 @@ def _first_weights(problem: Problem, settings: TaggerSettings, d: int, generator
         vectors=normal(d, H),
         features=features,
         bias=np.zeros(H, np.float32),
+        around=normal(3 * H, C).reshape(3, H, C).transpose(1, 0, 2).reshape(H, 3 * C),
+        around_bias=np.zeros(C, np.float32),
+        around_out=normal(C, K, 0.5),
         out=normal(H, K, 0.5),
         out_bias=np.zeros(K, np.float32),
         first=np.zeros(K, np.float32),
