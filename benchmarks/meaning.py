@@ -1,7 +1,7 @@
 """Meaning: how well vectors of words agree with people, in context and for new words, and what they cost.
 
     python -m benchmarks.meaning TEXT --model MODEL --similarity FOLDER [--counts COUNTS ...] [--peers ...]
-                                 [--dimensions 300 400] [--windows 1,1] [--held-out FILE] [--sections ...]
+                                 [--peer-dimensions 200 300] [--dimensions 200 400] [--windows 1,1] [--held-out FILE] [--sections ...]
                                  [--work FOLDER] [--results FOLDER]
 
 similarity  Spearman's correlation with people's judgements, for the model and for peers that learn from the same text.
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import itertools
 import json
 import os
 from collections import defaultdict
@@ -58,6 +59,9 @@ def main() -> None:
     parser.add_argument("--counts", type=Path, nargs="+", default=[])
     parser.add_argument("--held-out", type=Path)
     parser.add_argument("--peers", nargs="*", default=list(SETTINGS), choices=list(SETTINGS))
+    parser.add_argument(
+        "--peer-dimensions", type=int, nargs="*", default=[], help="numbers of the peers' vectors; as meaning has them"
+    )
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument(
         "--dimensions", type=int, nargs="*", default=[], help="meaning with other numbers, from the first of --counts"
@@ -125,12 +129,13 @@ def _contenders(arguments: argparse.Namespace, model: textlds.TextLDS) -> dict[s
     for size in arguments.dimensions if arguments.counts else []:
         found[f"meaning, {size} dimensions"] = Contender(learnt(arguments.counts[0], size, arguments.threads))
     for window in arguments.windows if arguments.counts else []:
-        table = learnt(arguments.counts[0], model.state_size, arguments.threads, window)
+        table = learnt(arguments.counts[0], model.meaning_size, arguments.threads, window)
         found[f"meaning, window {window}"] = Contender(table)
-    for name in arguments.peers:
-        found[name] = peer(
+    for name, size in itertools.product(arguments.peers, arguments.peer_dimensions or [model.meaning_size]):
+        own = name if size == model.meaning_size else f"{name}, {size} dimensions"
+        found[own] = peer(
             name, arguments.text, model.vocabulary, arguments.work, unknown=unknown,
-            size=model.state_size, epochs=arguments.epochs, threads=arguments.threads,
+            size=size, epochs=arguments.epochs, threads=arguments.threads,
         )  # fmt: skip
     return found
 

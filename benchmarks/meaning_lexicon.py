@@ -28,7 +28,7 @@ Table = NDArray[np.float32]
 _BANDS = ((20, 100), (100, 1000), (1000, 10_000), (10_000, 1_000_000))
 _AROUND = 80  # words on either side
 _CONTEXTS = (1, 4, 16)
-_DIMENSIONS, _SKETCH = 200, 900
+_DIMENSIONS, _SKETCH = 300, 900
 
 
 def new_words(

@@ -10,7 +10,7 @@ def page(results: dict[str, Any]) -> str:
     lines = [
         "# Meaning",
         "",
-        "Printed by `python -m benchmarks.meaning`, which says what each figure is. 200 dimensions.",
+        "Printed by `python -m benchmarks.meaning`, which says what each figure is. Vectors have 300 dimensions, those of use 200, unless a row says another number.",
         "",
     ]
     amounts = results.get("amounts", {})

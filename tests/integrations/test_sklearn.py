@@ -156,7 +156,7 @@ def test_documents_are_pooled(pooling):
         vectors = next(SMALL.embed([text], recipe="left_context+word")).vectors.astype(np.float64)
         expected = [[getattr(np, pooling)(column) for column in vectors.T]] if len(vectors) else np.zeros((1, 6))
         np.testing.assert_allclose(row, np.ravel(expected), atol=5e-6)  # one text and a batch round differently
-    assert TextLDSVectorizer(SMALL).transform([]).shape == (0, 3)
+    assert TextLDSVectorizer(SMALL).transform([]).shape == (0, 5)
 
 
 def test_documents_of_any_kind():
@@ -238,7 +238,7 @@ def test_a_path_is_read_when_it_is_needed(path, tmp_path):
     other.save(tmp_path / "later", force=True)
     np.testing.assert_array_equal(late.transform(DOCUMENTS), TextLDSVectorizer(other).transform(DOCUMENTS))
     late.set_params(model=str(path))
-    assert late.transform(DOCUMENTS).shape == (4, 3)
+    assert late.transform(DOCUMENTS).shape == (4, 5)
 
 
 def test_clones_share_the_model(path):
@@ -271,12 +271,12 @@ def test_data_frames():
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     series = pandas.Series(DOCUMENTS, index=[7, 8, 9, 3])
     frame = TextLDSVectorizer(SMALL).set_output(transform="pandas").fit_transform(series)
-    assert frame.columns.tolist() == ["word_meaning0", "word_meaning1", "word_meaning2"]
+    assert frame.columns.tolist() == [f"word_meaning{k}" for k in range(5)]
     assert frame.index.tolist() == [7, 8, 9, 3]
     columns = make_column_transformer((TextLDSVectorizer(SMALL), "text"), remainder="passthrough")
     both = columns.set_output(transform="polars").fit_transform(polars.DataFrame({"text": DOCUMENTS, "n": range(4)}))
-    assert both.columns == [*(f"textldsvectorizer__word_meaning{i}" for i in range(3)), "remainder__n"]
-    np.testing.assert_allclose(both.to_numpy()[:, :3], frame.to_numpy())
+    assert both.columns == [*(f"textldsvectorizer__word_meaning{i}" for i in range(5)), "remainder__n"]
+    np.testing.assert_allclose(both.to_numpy()[:, :5], frame.to_numpy())
 
 
 def test_a_frame_for_every_matrix():

@@ -7,7 +7,7 @@ import pytest
 
 import textlds
 from model.worlds import counts_of
-from textlds.errors import ArgumentError
+from textlds.errors import ArgumentError, RankError
 from textlds.learn.settings import FitSettings
 from textlds.lexicon import meaning as module
 from textlds.lexicon.meaning import Meaning, make_meaning, passage_mean, steps, word_weights
@@ -90,6 +90,23 @@ def test_the_shape_of_the_window(counts, monkeypatch, window, shape):
 def test_a_window_of_no_shape_is_refused(window):
     with pytest.raises(ArgumentError, match="meaning_window"):
         FitSettings(meaning_window=window)
+
+
+@pytest.mark.parametrize(
+    ("state_size", "rows", "length"),
+    [(200, 100_000, 300), (100, 40_000, 300), (50, 20_000, 150), (400, 100_000, 400), (50, 400, 50), (50, 800, 100)],
+)
+def test_its_length_by_the_state_and_the_vocabulary(state_size, rows, length):
+    assert FitSettings(state_size=state_size).resolved(75e6, rows).about == length
+    assert FitSettings(state_size=state_size, meaning_size=7).resolved(75e6, rows).about == 7
+
+
+def test_more_numbers_than_words_are_refused():
+    counts = counts_of(topical(40))
+    rows = len(counts.vocabulary)
+    with pytest.raises(RankError, match=rf"meaning_size={rows} exceeds .* Lower it to at most {rows - 1}"):
+        textlds.fit(counts, state_size=3, settings=FitSettings(meaning_size=rows))
+    textlds.fit(counts, state_size=3, iterations=1, settings=FitSettings(meaning_size=rows - 1))
 
 
 def test_a_window_wider_than_the_counts_is_refused():
@@ -178,11 +195,12 @@ def test_a_word_that_was_never_seen_is_known_by_its_spelling():
 
 def test_a_fit_makes_it(tmp_path):
     counts = counts_of(topical())
-    settings = FitSettings(seed=7, meaning_window="harmonic")
+    settings = FitSettings(seed=7, meaning_window="harmonic", meaning_size=5)
     model = textlds.fit(counts, state_size=3, iterations=1, settings=settings)
     assert model.history.settings["meaning_window"] == "harmonic"
     rng = np.random.default_rng([7, 5])
-    wanted = make_meaning(counts.lags, counts.unigrams, counts.vocabulary, 3, window="harmonic", rng=rng, threads=1)
+    wanted = make_meaning(counts.lags, counts.unigrams, counts.vocabulary, 5, window="harmonic", rng=rng, threads=1)
+    assert (model.state_size, model.meaning_size, model.dimensions("sense+state")) == (3, 5, 8)
     model.save(tmp_path / "model")
     for lexicon in (model.lexicon, textlds.load(tmp_path / "model").lexicon):
         assert isinstance(lexicon.meaning, Meaning)

@@ -24,7 +24,7 @@ def world():
     sentences = [grammar_text(seed, 4) for seed in range(100)]
     counts = counts_of(sentences)
     words = word_moments(counts.unigrams, counts.lags, pseudocount=0, threads=1)
-    made = make_lexicon(counts, words.lags[0].counts, 8, seed=0, threads=1, progress=resolve(False))
+    made = make_lexicon(counts, words.lags[0].counts, 8, meaning_size=8, seed=0, threads=1, progress=resolve(False))
     lexicon = observe(made, words.frequencies, counts.vocabulary)
     seen = projected(words, lexicon.basis(words.frequencies, 1), lexicon.size, threads=1)
     return sentences, counts, made, lexicon, seen.moments

@@ -17,6 +17,7 @@ from textlds.cli import build_app
 from textlds.cli.info import folder_size
 from textlds.corpus.settings import TextSettings
 from textlds.errors import ArgumentError, FormatError
+from textlds.learn.settings import FitSettings
 from textlds.linalg.quantized import RowTable
 from textlds.model.packed import ARRAYS, PackedModel
 from textlds.storage.arrays import read_arrays, write_arrays
@@ -29,7 +30,8 @@ TEXTS = ["aaa aab unheard aac", ["aad", "aab"], "", "aaa " * 90, "aae"]
 
 @pytest.fixture(scope="module")
 def fitted():
-    return fit(counts_of([markov_sentence(0, 20_000, V=60)]), state_size=8, iterations=3)
+    settings = FitSettings(meaning_size=11)  # longer than the state
+    return fit(counts_of([markov_sentence(0, 20_000, V=60)]), state_size=8, iterations=3, settings=settings)
 
 
 @pytest.fixture(scope="module", params=["lexicon", "none"])
@@ -135,6 +137,7 @@ def test_meaning_is_packed_too(fitted, tmp_path, precision, error):
     fitted.quantized(precision).save(tmp_path / "packed")
     packed = textlds.load(tmp_path / "packed")
     np.testing.assert_allclose(vectors(packed, recipe), vectors(fitted, recipe), atol=error)
+    assert packed.meaning_size == fitted.meaning_size == 11
     contexts = [["aaa", "unheard", "aab", "aac"]]
     inferred = [m.words.infer("unheard", contexts=contexts) for m in (packed, fitted)]
     np.testing.assert_allclose(*inferred, atol=3 * error)

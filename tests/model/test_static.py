@@ -78,7 +78,7 @@ def test_classes_of_unknown_words():
     assert word_vectors(model).words[-1] == "<unk>"
     dropped = word_vectors(model, classes="drop")
     assert dropped.words == list(model.vocabulary.words[: model.vocabulary.n_types])
-    assert dropped.vectors.shape == (len(dropped), model.state_size)
+    assert dropped.vectors.shape == (len(dropped), model.meaning_size)
 
 
 def test_a_word_that_is_no_more_has_no_vector():

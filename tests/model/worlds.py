@@ -52,10 +52,12 @@ def random_model(seed, *, V=9, h=3, kind="full", settings=SETTINGS, words=None, 
 
 
 def with_meaning(model, seed=0):
-    """Return the model with a lexicon of random vectors of length one, those of meaning among them."""
+    """Return the model with a lexicon of random vectors of length one, those of meaning longer than the state."""
     rng = np.random.default_rng(seed)
     V, h = len(model.vocabulary), model.state_size
-    tables = [on_sphere(rng.standard_normal((n, h)).astype(np.float32)) for n in (V, 1024, V, 1024, h)]
+    d = h + 2
+    shapes = ((V, h), (1024, h), (V, d), (1024, d), (d, d))
+    tables = [on_sphere(rng.standard_normal(shape).astype(np.float32)) for shape in shapes]
     return model._with(lexicon=Lexicon(*tables[:2], meaning=Meaning(*tables[2:])))
 
 

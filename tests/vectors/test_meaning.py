@@ -45,7 +45,7 @@ def test_parts_are_as_defined(part, method):
     found = list(MODEL.embed(TEXTS, recipe=f"{part}, {method}"))
     for text, tokens in zip(found, TEXTS, strict=True):
         wanted = slow(MODEL, tokens, ahead=method == "smooth")[part]
-        np.testing.assert_allclose(text.vectors, np.reshape(wanted, (len(tokens), 5)), atol=2e-6)
+        np.testing.assert_allclose(text.vectors, np.reshape(wanted, (len(tokens), 7)), atol=2e-6)
 
 
 @pytest.mark.parametrize("weighting", ["equal", "fitted"])
@@ -55,7 +55,7 @@ def test_beside_other_parts_they_are_the_same(weighting):
         MODEL.embed(TEXTS, recipe=recipe), MODEL.embed(TEXTS, recipe="sense+topic"),
         MODEL.embed(TEXTS, recipe=f"state+word, {weighting}"), strict=True,
     ):  # fmt: skip
-        parts = np.split(text.vectors, 4, axis=1)
+        parts = np.split(text.vectors, [7, 12, 19], axis=1)
         np.testing.assert_array_equal(np.hstack([parts[0], parts[2]]), alone.vectors)
         np.testing.assert_array_equal(np.hstack([parts[1], parts[3]]), state.vectors)
 

@@ -96,10 +96,13 @@ def test_nothing_is_left_of_the_first_token_and_right_of_the_last():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_every_part_has_length_one(dtype):
-    found = vectors(with_meaning(random_model(0)), [TEXT], parts=PARTS, dtype=dtype)[0]
-    assert found.shape == (len(TEXT), len(PARTS) * 3)
+    model = with_meaning(random_model(0))
+    found = vectors(model, [TEXT], parts=PARTS, dtype=dtype)[0]
+    widths = [5 if part in MEANING_PARTS else 3 for part in PARTS]
+    assert found.shape == (len(TEXT), sum(widths)) == (len(TEXT), model.dimensions("+".join(PARTS)))
     assert found.dtype == dtype
-    norms = np.linalg.norm(found.reshape(len(TEXT), len(PARTS), 3), axis=2)
+    parts = np.split(found, np.cumsum(widths)[:-1], axis=1)
+    norms = np.stack([np.linalg.norm(part, axis=1) for part in parts], axis=1)
     norms[0, [PARTS.index("left_context"), PARTS.index("previous_word")]] += 1
     norms[-1, [PARTS.index("right_context"), PARTS.index("next_word")]] += 1
     np.testing.assert_allclose(norms, 1, atol=1e-6)

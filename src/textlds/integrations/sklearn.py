@@ -49,7 +49,8 @@ class _ModelTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc] 
         """Return the names of the columns, (d,): state0, state1, ..."""
         model = open_model(self.model)
         parts = model.recipe(self.recipe).parts
-        return np.array([f"{part}{number}" for part in parts for number in range(model.state_size)], dtype=object)
+        names = [f"{part}{number}" for part in parts for number in range(model.dimensions(part))]
+        return np.array(names, dtype=object)
 
     def _check(self) -> None:
         open_model(self.model).recipe(self.recipe)

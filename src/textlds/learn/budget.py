@@ -5,13 +5,14 @@ counts are multiplied by panels, and how fast matrices are. What a model costs f
 words, h dimensions, n iterations, R lags, p the size of the sketch, and E entries in all counts:
 
     counting   T                               tokens
-    products   E p + E_1 · 16 h + V · 600 h    entries times columns: the moments, profiles, spelling
+    products   E p + E_1 · 16 h + M · 4.5 d    entries times columns: the moments, profiles, meaning
+               + V · 600 (h + d)               and spelling
     dense      6 V p² + 12 n R p² h            flops: bases and whitening; EM
-    memory     8 E + max(9 E, 12 V p) + 24 V h bytes of fitting; counting has a budget of its own. What the process has
-               at the start, libraries and compiled code, is part of the budget: 0.2 GB
+    memory     8 E + 12 max(M, V p)            bytes of fitting; counting has a budget of its own. What the process
+               + 12 V (h + d)                  has at the start, libraries and compiled code, is part of it: 0.2 GB
 
-8 E are the counts (no more than half of the memory: larger ones are read as they are used), 9 E the merged counts that
-meaning comes from (12 bytes per entry, three quarters of E at 75M tokens; no more than 50,000² of them). p = h, and
+8 E are the counts (no more than half of the memory: larger ones are read as they are used), M the entries of the merged
+counts that meaning comes from (three quarters of E at 75M tokens; no more than 50,000²) and d its length. p = h, and
 where one-hot words are observed, the size of the sketch; its basis takes 8 E p / R products more. E is
 extrapolated from a corpus of 75M tokens: it grows as T^0.8 V^0.2, up to R V². V is no more than the text has: the words
 of the sample, which grow as T^0.7 at most. h is no more than little text serves: what it would be without a budget.
@@ -38,7 +39,7 @@ from textlds.corpus.settings import CountSettings, TextSettings
 from textlds.counts.counting import count_corpus
 from textlds.counts.plan import parse_memory
 from textlds.errors import ArgumentError, TextLDSError
-from textlds.learn.settings import AUTO_STATE_SIZE, FitSettings, auto_state_size
+from textlds.learn.settings import AUTO_STATE_SIZE, FitSettings, auto_meaning_size, auto_state_size
 from textlds.lexicon.meaning import CORE
 from textlds.lexicon.profiles import PRODUCTS
 from textlds.linalg.sparse import SparseMatrix
@@ -57,6 +58,8 @@ _ENOUGH = 200_000  # entries that a product has to have for its time to be that 
 _NEW_WORDS = 0.7  # the exponent with which words grow, at most
 _REFERENCE = (75e6, 1e5, 104e6)  # tokens, words and entries of all lags of the corpus that E is extrapolated from
 _FIRST_LAG = 0.08  # its share of the entries
+_MERGED = 0.75  # entries of the merged counts per entry of all lags
+_MEANING = 4.5  # products per column of meaning
 _SPELLING = 600  # features of a word times products that their regression takes
 _UNPACKED = 4.0  # bytes of text per byte of a compressed file
 _TOKENS_PER_WORD = 20  # fewer would leave most words with too few occurrences
@@ -240,15 +243,16 @@ def _choice(
     grown = rates.rows * max(1.0, tokens / rates.sampled) ** _NEW_WORDS
     V, h, n, R = int(min(counting.vocab_size, grown)), settings.size, int(settings.iterations), counting.max_lag
     p = settings.sketch_size(V) or h
+    d = auto_meaning_size(h, V) if settings.meaning_size == "auto" else settings.about
     E = min(entries(tokens, V, R), R * float(V) ** 2)
-    columns = E * p + _FIRST_LAG * E * PRODUCTS * h + _SPELLING * V * h
+    M = min(_MERGED * E, float(min(V, CORE)) ** 2)
+    columns = E * p + _FIRST_LAG * E * PRODUCTS * h + _MEANING * M * d + _SPELLING * V * (h + d)
     if settings.observations == "words":
         columns += 8 * E * p / R
     flops = 6.0 * V * p * p + 12.0 * n * R * p * p * h
     seconds = tokens * rates.counting + columns * rates.products + flops * rates.dense
     room = max(parse_memory(counting.memory) - rates.resident, 0.0)
-    mapped, merged = min(8 * E, room / 2), min(9 * E, 12.0 * min(V, CORE) ** 2)
-    held = rates.resident + mapped + _MARGIN * (max(merged, 12.0 * V * p) + 24.0 * V * h)
+    held = rates.resident + min(8 * E, room / 2) + _MARGIN * (12.0 * max(M, V * p) + 12.0 * V * (h + d))
     return Choice(counting, settings, tokens, V, _MARGIN * seconds, held)
 
 

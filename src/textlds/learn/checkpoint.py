@@ -76,8 +76,8 @@ class Checkpoint:
         """Keep what words are like by themselves."""
         self._parts.keep(LEXICON, lambda path: write_arrays(path, lexicon.arrays()))
 
-    def load_lexicon(self, rows: int, size: int) -> Lexicon | None:
-        """Return the lexicon of so many words and numbers per word, if it was finished."""
+    def load_lexicon(self, rows: int, size: int, about: int) -> Lexicon | None:
+        """Return the lexicon of so many words, numbers per word, and numbers of its meaning, if it was finished."""
 
         def read(path: Path) -> Lexicon:
             arrays = _arrays(path)
@@ -86,7 +86,7 @@ class Checkpoint:
                 raise FormatError(f"spelling has {buckets} rows, which is not a power of two")
             shapes = {"profiles": (rows, size), "spelling": (buckets, size)}
             if "meaning.vectors" in arrays:
-                own = {"vectors": (rows, size), "spelling": (buckets, size), "contexts": (size, size)}
+                own = {"vectors": (rows, about), "spelling": (buckets, about), "contexts": (about, about)}
                 shapes |= {f"meaning.{name}": shape for name, shape in own.items()}
             _expect(arrays, shapes)
             return Lexicon.from_arrays(arrays)

@@ -209,11 +209,11 @@ class FitRun(Generic[Model]):
         return phases + [_Phase(self._words, settings.polish, None)] * (settings.polish > 0 or polishing)
 
     def _make_lexicon(self) -> Lexicon:
-        rows, size = len(self._root), self._settings.size
-        lexicon = self._checkpoint.load_lexicon(rows, size) if self._checkpoint else None
+        rows, size, about = len(self._root), self._settings.size, self._settings.about
+        lexicon = self._checkpoint.load_lexicon(rows, size, about) if self._checkpoint else None
         if lexicon is None:
             lexicon = make_lexicon(
-                self._counts, self._words.lags[0].counts, self._settings.size,
+                self._counts, self._words.lags[0].counts, size, meaning_size=about,
                 window=self._settings.meaning_window, seed=self._settings.seed, threads=self._threads,
                 progress=self._progress,
             )  # fmt: skip

@@ -86,7 +86,12 @@ class Selection(Generic[Model]):
 
 
 _STATIC = "are relative to a static model that depends on"
-_BEYOND_LIKELIHOOD = {"pseudocount": _STATIC, "observations": _STATIC, "meaning_window": "do not depend on"}
+_BEYOND_LIKELIHOOD = {
+    "pseudocount": _STATIC,
+    "observations": _STATIC,
+    "meaning_size": "do not depend on",
+    "meaning_window": "do not depend on",
+}
 
 
 def select_settings(
@@ -138,7 +143,7 @@ class _Search(Generic[Model]):
         self._counts, self._build, self._held_out, self._score = counts, build, held_out, score
         self._stops, self._names, self._threads = stops, names, threads
         self._silent: Progress = SilentProgress()
-        self._lexicons: dict[tuple[int, str], Lexicon] = {}
+        self._lexicons: dict[tuple[int, int, str], Lexicon] = {}
         self.trials: list[Trial] = []
         self.best: tuple[float, Model] | None = None
 
@@ -152,11 +157,11 @@ class _Search(Generic[Model]):
             if size is not None and size not in sketches:
                 sketches[size] = make_sketch(words, size, settings.seed, self._threads, self._silent)
             own = None if size is None else sketches[size]
-            words_of = settings.size, settings.meaning_window
+            words_of = settings.size, settings.about, settings.meaning_window
             if words_of not in self._lexicons:
                 self._lexicons[words_of] = make_lexicon(
-                    counts, words.lags[0].counts, settings.size, window=settings.meaning_window,
-                    seed=settings.seed, threads=self._threads, progress=self._silent,
+                    counts, words.lags[0].counts, settings.size, meaning_size=settings.about,
+                    window=settings.meaning_window, seed=settings.seed, threads=self._threads, progress=self._silent,
                 )  # fmt: skip
             began = time.perf_counter()
 

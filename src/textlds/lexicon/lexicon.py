@@ -27,7 +27,7 @@ class Lexicon:
     Attributes:
         profiles: l₀, (V, h): what occurs beside each word of the vocabulary, rows of length one.
         spelling: G, (B, h): the same for any word, from the features of its spelling.
-        meaning: What words are about, in h numbers each; None for a lexicon that was made before there was any.
+        meaning: What words are about, in d numbers each; None for a lexicon that was made before there was any.
     """
 
     profiles: Tall
@@ -53,6 +53,7 @@ def make_lexicon(
     neighbours: CountMatrix,
     size: int,
     *,
+    meaning_size: int,
     window: str = "near",
     seed: int,
     threads: int,
@@ -64,6 +65,7 @@ def make_lexicon(
         counts: The words, and how often they occur.
         neighbours: N_1.
         size: h.
+        meaning_size: d.
         window: What lags count for meaning.
         seed: Of the panels to start from.
         threads: How many; the result is the same.
@@ -76,10 +78,10 @@ def make_lexicon(
         spelling = fit_spelling(
             counts.vocabulary.words[:known], counts.unigrams[:known], profiles, threads=threads, on_step=task.advance
         )
-    with progress.task("Meaning", steps(size), "steps") as task:
+    with progress.task("Meaning", steps(meaning_size), "steps") as task:
         rng = np.random.default_rng([seed, 5])
         meaning = make_meaning(
-            counts.lags, counts.unigrams, counts.vocabulary, size,
+            counts.lags, counts.unigrams, counts.vocabulary, meaning_size,
             window=window, rng=rng, threads=threads, on_step=task.advance,
         )  # fmt: skip
     return Lexicon(profiles, spelling, meaning=meaning)

@@ -88,5 +88,4 @@ def observe(lexicon: Lexicon, frequencies: Vector, vocabulary: Vocabulary) -> Ob
         spelling = (spelling @ directions).astype(np.float32)
         values, directions = values[kept], np.eye(len(values[kept]))
     whitening = directions / np.sqrt(values) @ directions.T
-    meaning = None if lexicon.meaning is None else lexicon.meaning.truncated(len(centre))
-    return ObservedLexicon(vectors.astype(np.float32), spelling, centre, whitening, meaning=meaning)
+    return ObservedLexicon(vectors.astype(np.float32), spelling, centre, whitening, meaning=lexicon.meaning)

@@ -21,7 +21,7 @@ from textlds.learn.history import History
 from textlds.lexicon.lexicon import Lexicon
 from textlds.lexicon.observed import ObservedLexicon
 from textlds.linalg.types import Array, Vector
-from textlds.storage.arrays import expect_arrays, read_arrays, write_arrays
+from textlds.storage.arrays import expect_arrays, read_arrays, width, write_arrays
 from textlds.storage.folders import CONFIG, new_folder, read_config, read_json, write_config, write_json
 from textlds.vectors.recipes import RECIPES, Recipe, own_recipes
 
@@ -172,7 +172,8 @@ def _expect_arrays(path: Path, arrays: Mapping[str, Array], noise: str, h: int, 
         buckets = arrays["spelling"].shape[0] if "spelling" in arrays else 0
         expected |= {"profiles": ((size, h), "float32"), "spelling": ((buckets, h), "float32")}
         if any(name.startswith("meaning.") for name in arrays):  # one made before has none
-            shapes = {"vectors": (size, h), "spelling": (buckets, h), "contexts": (h, h)}
+            d = width(arrays.get("meaning.vectors"))
+            shapes = {"vectors": (size, d), "spelling": (buckets, d), "contexts": (d, d)}
             expected |= {f"meaning.{name}": (shape, "float32") for name, shape in shapes.items()}
     if observed:  # C is that of the observations, of which there are as many as numbers in the state
         expected |= {"C": ((h, h), "float64"), "centre": ((h,), "float64"), "whitening": ((h, h), "float64")}

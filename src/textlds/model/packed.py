@@ -47,7 +47,7 @@ from textlds.model.packed_checks import check_arrays, observed
 from textlds.model.packed_parts import PackedLanguage, stored_parts, take_parts
 from textlds.model.textlds import TextLDS
 from textlds.progress import ProgressOption, resolve
-from textlds.storage.arrays import read_arrays, write_arrays
+from textlds.storage.arrays import read_arrays, width, write_arrays
 from textlds.storage.folders import new_folder, read_config, read_json, write_config, write_json
 from textlds.vectors.recipes import RECIPES, Recipe, RecipeLike, Weighting, own_recipes, resolve_recipe
 from textlds.vectors.spaces import check_dtype
@@ -162,7 +162,7 @@ class PackedModel(TextLDS):
 
     @cached_property
     def word_features(self) -> Array:
-        """How each word is used and what it is about, (V, d) or (V, 2d): what the readout's weights follow from."""
+        """How each word is used and what it is about, (V, d) or (V, d + m): what the readout's weights follow from."""
         meaning = self.tables.meaning
         parts = [self.tables.words.all(), *([] if meaning is None else [meaning.all()])]
         return np.hstack(parts)
@@ -361,8 +361,8 @@ def read_packed(
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise FormatError(f"{folder / 'config.json'} is not that of a packed model: {error}") from error
     arrays = dict(read_arrays(folder / ARRAYS))
-    width = d * (1 + ("meaning" in arrays))
-    directions, language = take_parts(arrays, facts, size=len(vocabulary), width=width, state_size=h)
+    told = d + (width(arrays["meaning"]) if "meaning" in arrays else 0)
+    directions, language = take_parts(arrays, facts, size=len(vocabulary), width=told, state_size=h)
     check_arrays(folder / ARRAYS, arrays, precision, lexicon, (len(vocabulary), d, h))
     tables = {name: RowTable(arrays[name], arrays.get(f"{name}.scale")) if name in arrays else None for name in _TABLES}
     own = (*SMALL, *(CARRY if lexicon else ()), CONTEXTS)

@@ -12,7 +12,7 @@ from textlds.errors import FormatError
 from textlds.learn.settings import Observations
 from textlds.linalg.quantized import PRECISIONS
 from textlds.linalg.types import Array
-from textlds.storage.arrays import expect_arrays
+from textlds.storage.arrays import expect_arrays, width
 from textlds.vectors.stored import CONTEXTS, SMALL
 
 _SHIFT = "shift"  # the mean of the gains; there is none where profiles are observed
@@ -56,8 +56,9 @@ def check_arrays(
     else:
         expected["gains"] = ((V, h), precision)
     if CONTEXTS in arrays:  # one made before has no meaning
-        expected |= {"meaning": ((V, d), precision), "meaning_spelling": ((buckets, d), precision)}
-        expected[CONTEXTS] = ((d, d), "float32")
+        m = width(arrays.get("meaning"))
+        expected |= {"meaning": ((V, m), precision), "meaning_spelling": ((buckets, m), precision)}
+        expected[CONTEXTS] = ((m, m), "float32")
     if precision == "int8":
         scaled = [name for name, (_, dtype) in expected.items() if dtype == "int8"]
         expected |= {f"{name}.scale": (expected[name][0][:1], "float32") for name in scaled}

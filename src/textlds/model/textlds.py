@@ -37,7 +37,7 @@ from textlds.model.probabilities import Gains, Probabilities
 from textlds.model.sharing import Shared
 from textlds.model.words import WordKind, Words, similar_words
 from textlds.vectors.pooling import Pooling, check_pooling, pooled_texts
-from textlds.vectors.recipes import RECIPES, Recipe, RecipeLike, own_recipes, resolve_recipe
+from textlds.vectors.recipes import MEANING_PARTS, RECIPES, Recipe, RecipeLike, own_recipes, resolve_recipe
 from textlds.vectors.space import TokenVectors as TokenVectors
 from textlds.vectors.spaces import Spaces
 from textlds.vectors.streaming import TokenStream
@@ -99,6 +99,11 @@ class TextLDS(Probabilities, Shared):
     def state_size(self) -> int:
         """The size of the state, h."""
         return len(self._A)
+
+    @property
+    def meaning_size(self) -> int:
+        """How many numbers a vector of meaning has; an error where the model has none."""
+        return self.spaces.space("float32", "equal").meaning.size
 
     @property
     def params(self) -> LDSParams:
@@ -202,7 +207,9 @@ class TextLDS(Probabilities, Shared):
 
     def dimensions(self, recipe: RecipeLike = "context") -> int:
         """Return d, the length of the vectors of a recipe."""
-        return len(self.recipe(recipe).parts) * self.state_size
+        parts = self.recipe(recipe).parts
+        about = self.meaning_size if set(MEANING_PARTS) & set(parts) else 0
+        return sum(about if part in MEANING_PARTS else self.state_size for part in parts)
 
     def with_recipes(self, **recipes: RecipeLike) -> TextLDS:
         """Return the same model with recipes of its own, which are saved with it.

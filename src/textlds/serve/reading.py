@@ -13,6 +13,7 @@ Everything is a function of the tables of :class:`Reader`, which come from a mod
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,7 +34,6 @@ from textlds.linalg.types import Array, Matrix
 from textlds.serve.senses import sense_of
 from textlds.vectors.meaning import MeaningSpace
 
-_SPELLINGS = 8  # of a word that differ in case, at most
 REACH = 100  # tokens on either side whose contribution is looked at
 
 
@@ -253,7 +253,8 @@ class Reader:
         word = states.text.tokens[token]
         if self.meaning is None:
             return self.near(states.smooth[token] @ self.whitener, n, without=word)
-        return self._nearest(self.meaning.words, sense_of(self.meaning, states.text, token).vector, n, word)
+        vector = sense_of(self.meaning, states.text, token).vector
+        return self._nearest(self.meaning.words, vector, n, *states.text.tokens)
 
     def use(self, content: str, word: str, *, n: int = 10) -> dict[str, Any]:
         """Return a word in a text: its neighbours there, and what each other word contributes."""
@@ -261,6 +262,7 @@ class Reader:
         token = find_token(states.text, word)
         whole: Array
         table: Array
+        known = [states.text.tokens[token]]  # of which it would say nothing new that they are near
         if self.meaning is None:
             near, terms = self.contributions(states, token)
             white = terms @ self.whitener
@@ -273,6 +275,7 @@ class Reader:
             white = np.array(sense.terms[near.start : near.stop], np.float64)
             without = np.array([sense.without(j) for j in near])
             white[token - near.start] += sense.own
+            known = list(states.text.tokens)
         length = max(float(np.linalg.norm(whole)), 1e-30)
         cosines = without @ whole / np.maximum(np.linalg.norm(without, axis=1) * length, 1e-30)
         pulls = [
@@ -289,7 +292,7 @@ class Reader:
             "token": token,
             "tokens": list(states.text.tokens),
             "vector": (whole / length).tolist(),
-            "here": self._nearest(table, whole, n, states.text.tokens[token]),
+            "here": self._nearest(table, whole, n, *known),
             "pulls": pulls,
         }
 
@@ -316,13 +319,14 @@ class Reader:
             raise UnknownWordError(f"the word {word!r} is not among the {known.n_types:,} words of the vocabulary.")
         return self.alone(word, n)
 
-    def _nearest(self, table: Array, vector: Array, n: int, without: str) -> list[tuple[str, float]]:
-        vocabulary = self.encoder.vocabulary
+    def _nearest(self, table: Array, vector: Array, n: int, *without: str) -> list[tuple[str, float]]:
+        """Return the n words nearest to a vector, but those given in any case."""
+        vocabulary, own = self.encoder.vocabulary, {word.lower() for word in without}
         unit = (vector / max(float(np.linalg.norm(vector)), 1e-30)).astype(np.float32)
         cosines = np.where(self.common, table[: vocabulary.n_types] @ unit, -2)
-        order = np.argsort(-cosines, kind="stable")[: n + _SPELLINGS].tolist()
-        found = [(vocabulary.words[row], float(cosines[row])) for row in order if cosines[row] > -2]
-        return [pair for pair in found if pair[0].lower() != without.lower()][:n]
+        order = (row for row in np.argsort(-cosines, kind="stable").tolist() if cosines[row] > -2)
+        others = (row for row in order if vocabulary.words[row].lower() not in own)
+        return [(vocabulary.words[row], float(cosines[row])) for row in itertools.islice(others, n)]
 
     def likely(self, probabilities: Array, n: int) -> list[tuple[str, float]]:
         """Return the n most probable known words."""

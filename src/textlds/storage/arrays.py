@@ -46,6 +46,11 @@ def expect_arrays(
             raise FormatError(f"{where}: {name} holds values that are not finite.")
 
 
+def width(array: Array | None) -> int:
+    """Return how many columns a matrix has; 1 for anything else, which :func:`expect_arrays` refuses then."""
+    return max(array.shape[1], 1) if array is not None and array.ndim == 2 else 1
+
+
 def _stored(arrays: Mapping[str, Array]) -> Iterator[bytes | memoryview]:
     """Yield the header, and the data of every array."""
     header: dict[str, Any] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -83,9 +84,12 @@ class InputMaker:
     @property
     def width(self) -> int:
         """How many numbers the vectors of a token have, d."""
-        recipe = self.design.recipe
-        parts = 0 if recipe is None else len(recipe.parts) + _MEMORIES * self.design.memory
-        return parts * self._model.state_size
+        recipe, size = self.design.recipe, self._model.dimensions
+        if recipe is None:
+            return 0
+        first = next((part for part in recipe.parts if part not in _WORDS), "state")
+        memories = 2 * size(first) + self._model.state_size if self.design.memory else 0
+        return sum(map(size, recipe.parts)) + memories
 
     def inputs(self, batch: Batch) -> Inputs:
         """Return what the network sees of some texts."""
@@ -124,8 +128,9 @@ class InputMaker:
         if context or self.design.memory:
             wanted = context or ["state"]
             vectors = self._embedded(batch, Recipe(wanted, recipe.weighting, recipe.method))
-            width = self._model.state_size
-            found = {name: Part(vectors[:, k * width : (k + 1) * width], every) for k, name in enumerate(wanted)}
+            ends = itertools.accumulate(map(self._model.dimensions, wanted), initial=0)
+            columns = zip(wanted, itertools.pairwise(ends), strict=True)
+            found = {name: Part(vectors[:, start:end], every) for name, (start, end) in columns}
         if len(context) < len(recipe.parts) or self.design.memory:
             table, rows = self._words(batch, base, Recipe("word", recipe.weighting))
             found |= {name: Part(table, _shifted(rows, batch.starts, by)) for name, by in _WORDS.items()}

@@ -11,7 +11,7 @@ than frequent ones, and the sum leaks from word to word; both sides together are
     sense          meaning(w_t) + β topic_t, scaled to length one
 
 With method="filter" only the left side is known. A topic runs through a text, whatever sequences the text is cut into.
-Work: O(n h), without a matrix product.
+Work: O(n d), without a matrix product.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class MeaningSpace:
     """Gives tokens the vectors of what they are about.
 
     Args:
-        table: Of every row of the vocabulary, (V, h), of length one. Only the rows of words that are met are widened.
-        spelling: G, (B, h): the same from the features of a word's spelling.
-        contexts: What takes the topic of a word's places to the word, (h, h).
+        table: Of every row of the vocabulary, (V, d), of length one. Only the rows of words that are met are widened.
+        spelling: G, (B, d): the same from the features of a word's spelling.
+        contexts: What takes the topic of a word's places to the word, (d, d).
         vocabulary: The known words.
         frequencies: μ, (V,).
 
@@ -69,9 +69,14 @@ class MeaningSpace:
         """Return the space of tables in full precision."""
         return cls(RowTable(meaning.vectors), meaning.spelling, meaning.contexts, vocabulary, frequencies)
 
+    @property
+    def size(self) -> int:
+        """How many numbers a vector has, d."""
+        return self._table.shape[1]
+
     @cached_property
     def words(self) -> Tall:
-        """The vectors of all rows of the vocabulary, (V, h), widened when they are first needed."""
+        """The vectors of all rows of the vocabulary, (V, d), widened when they are first needed."""
         return self._table.all()
 
     @cached_property
@@ -79,7 +84,7 @@ class MeaningSpace:
         return self._table.weighted_sum(passage_weights(self._frequencies))
 
     def spelt(self, words: Sequence[str]) -> Tall:
-        """Return the vectors that the spelling of words predicts, (n, h), of length one."""
+        """Return the vectors that the spelling of words predicts, (n, d), of length one."""
         return spelt(words, self.spelling, self.vocabulary)
 
     def parts(
@@ -92,7 +97,7 @@ class MeaningSpace:
         ahead: bool,
         threads: int,
     ) -> dict[str, Tall]:
-        """Return the parts with these names of all tokens of texts, each (n, h).
+        """Return the parts with these names of all tokens of texts, each (n, d).
 
         Args:
             names: Any of ``"word_meaning"``, ``"topic"``, ``"sense"``.
@@ -116,13 +121,13 @@ class MeaningSpace:
         return found
 
     def mixed(self, words: Tall, topics: Tall) -> Tall:
-        """Return words with their topics, both (n, h) and of length one, as vectors of length one."""
+        """Return words with their topics, both (n, d) and of length one, as vectors of length one."""
         return on_sphere(words + np.float32(_TOPIC) * topics)
 
     def sums(
         self, ids: NDArray[np.int32], unknown: Sequence[str], offsets: Index, *, ahead: bool, threads: int
     ) -> Tall:
-        """Return left_t + right_t of all tokens, (n, h)."""
+        """Return left_t + right_t of all tokens, (n, d)."""
         return self._sums(self._met(ids, unknown), offsets, ahead=ahead, threads=threads)
 
     def _met(self, ids: NDArray[np.int32], unknown: Sequence[str]) -> _Met:
@@ -137,7 +142,7 @@ class MeaningSpace:
         return _Met(numbers, vectors, self.weights[rows], new)
 
     def _sums(self, met: _Met, offsets: Index, *, ahead: bool, threads: int) -> Tall:
-        out = np.empty((len(met.numbers), self._table.shape[1]), np.float32)
+        out = np.empty((len(met.numbers), self.size), np.float32)
         bounds = np.append(offsets, len(out)).astype(np.int64)
 
         def work(texts: Index) -> None:
@@ -149,7 +154,7 @@ class MeaningSpace:
         return out
 
     def added(self, token: str) -> tuple[Tall, Tall]:
-        """Return the vector of one token as it goes into its meaning, and what it adds to a topic, each (h,)."""
+        """Return the vector of one token as it goes into its meaning, and what it adds to a topic, each (d,)."""
         row = self.vocabulary.id(token)
         vector, length = self._table.rows(np.array([row]))[0], np.float32(1)
         if row >= self.vocabulary.n_types and token != self.vocabulary.words[row]:
@@ -161,7 +166,7 @@ class MeaningSpace:
         return np.float32(LEAK) * topic + added
 
     def inferred(self, sums: Tall) -> Tall:
-        """Return the vector of a new word from left + right at the places where it occurs, (n, h) to (h,)."""
+        """Return the vector of a new word from left + right at the places where it occurs, (n, d) to (d,)."""
         vector: Tall = on_sphere(on_sphere(sums).mean(axis=0, keepdims=True) @ self._contexts)[0]
         return vector
 
@@ -172,7 +177,7 @@ class _Met:
 
     Attributes:
         numbers: The number of each token's word, (n,).
-        vectors: Of every number, (m, h).
+        vectors: Of every number, (m, d).
         weights: Of every number, (m,).
         new: Whether its vector is from the spelling, (m,).
     """

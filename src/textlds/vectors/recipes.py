@@ -52,7 +52,8 @@ class Recipe:
     """What a token's vector is made of.
 
     Attributes:
-        parts: Side by side, in this order; each is a vector of length one with as many numbers as the state has.
+        parts: Side by side, in this order; each is a vector of length one with as many numbers as the state has, or
+            as the vectors of meaning have (``"sense"``, ``"word_meaning"``, ``"topic"``).
             ``"state"``: the word in its context; ``"left_context"``: what the words to its left predict;
             ``"right_context"``: what the words to its right add; ``"word"``, ``"previous_word"``, ``"next_word"``: the
             word, the one before and the one after, each by itself; ``"sense"``: what the word is about in its

@@ -17,6 +17,7 @@ and sense, word_meaning and topic: see :mod:`textlds.vectors.meaning`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,7 +56,7 @@ class TokenVectors:
     """A text with a vector for each of its tokens.
 
     Attributes:
-        vectors: (n, d), d = state_size times the number of parts.
+        vectors: (n, d), d of ``model.dimensions(recipe)``.
     """
 
     _tokens: Sequence[str]
@@ -177,6 +178,11 @@ class EmbeddingSpace:
         word = self.words_at(rows)[0] if alone else np.zeros(self.size, self._engine.dtype)
         return self.gains_at(rows)[0], word
 
+    def columns(self, recipe: Recipe) -> list[int]:
+        """Return where each part of a recipe begins in its vectors, with their length at the end."""
+        widths = (self.meaning.size if part in MEANING_PARTS else self.size for part in recipe.parts)
+        return list(itertools.accumulate(widths, initial=0))
+
     def alone(self, recipe: Recipe) -> Array:
         """Return the vectors that words would have as texts of one word, with steady gains, (V, d). O(V h²).
 
@@ -195,7 +201,7 @@ class EmbeddingSpace:
         if part in ("sense", "word_meaning"):
             return self.meaning.words.astype(self._engine.dtype)
         if part != "state":
-            return np.zeros((len(self.words), self.size), self._engine.dtype)
+            return np.zeros((len(self.words), self.columns(Recipe([part]))[-1]), self._engine.dtype)
         return on_sphere(self.all_gains @ self.whitener(_moment(part, recipe)))
 
     def embed_texts(
@@ -206,7 +212,7 @@ class EmbeddingSpace:
         if not self._fast:
             made = (self._token_vectors(window, recipe, threads) for window in windows(encoder, texts))
         else:
-            encoded = windows(encoder, texts, width=len(recipe.parts) * self.size)
+            encoded = windows(encoder, texts, width=self.columns(recipe)[-1])
             # windows side by side; one that is a single long text has all threads
             made = lazy_map(
                 lambda window: self._token_vectors(window, recipe, threads if len(window) == 1 else 1),
@@ -224,18 +230,19 @@ class EmbeddingSpace:
     def embed(self, window: Sequence[EncodedText], recipe: Recipe, *, threads: int) -> tuple[Array, Index]:
         """Return the vectors of all rows of texts, one after the other, and where each text begins."""
         ids, starts, offsets = flatten(window)
-        vectors = np.empty((len(ids), len(recipe.parts) * self.size), self._engine.dtype)
+        columns = self.columns(recipe)
+        vectors = np.empty((len(ids), columns[-1]), self._engine.dtype)
         about = [part for part in recipe.parts if part in MEANING_PARTS]
         if about:
             numbers, words = number_unknown(self.meaning.vocabulary, window, ids, offsets)
             ahead = recipe.method != "filter"
             found = self.meaning.parts(about, numbers, words, offsets, ahead=ahead, threads=threads)
             for part, table in found.items():
-                start = recipe.parts.index(part) * self.size
-                vectors[:, start : start + self.size] = table
+                start = columns[recipe.parts.index(part)]
+                vectors[:, start : start + table.shape[1]] = table
         if len(about) < len(recipe.parts):
             self._from_states(window, recipe, ids, starts, offsets, vectors, threads)
-        check_finite(vectors[:, :: self.size], "vectors")  # a row without a length is NaN as a whole
+        check_finite(vectors[:, columns[:-1]], "vectors")  # a row without a length is NaN as a whole
         return vectors, offsets
 
     def _from_states(
@@ -265,9 +272,9 @@ class EmbeddingSpace:
         unknown: UnknownWords | None, threads: int,
     ) -> None:  # fmt: skip
         """Write the vectors of ``ids`` into ``out`` by the engine in the eigenbasis."""
-        h = self.size
         numbers, distinct = distinct_words(ids, int(ids.max(initial=-1)) + 1)
-        own = [(i * h, part) for i, part in enumerate(recipe.parts) if part not in MEANING_PARTS]
+        placed = zip(self.columns(recipe), recipe.parts, strict=False)
+        own = [(column, part) for column, part in placed if part not in MEANING_PARTS]
         readings = [(self._reading(part, recipe), column) for column, part in own if part not in _SHIFTS]
         if readings:
             common = self._common if len(distinct) >= _MANY else None
@@ -309,7 +316,7 @@ class EmbeddingSpace:
         out: Array,
         unknown: UnknownWords | None = None,
     ) -> Consumer:
-        """Return a consumer of posteriors that writes the vectors of ``ids`` into ``out``, (n, parts · h).
+        """Return a consumer of posteriors that writes the vectors of ``ids`` into ``out``, (n, d).
 
         Parts about meaning, which need no posterior, are left as they are.
 
@@ -320,18 +327,18 @@ class EmbeddingSpace:
             out: The vectors.
             unknown: Those of words without a row.
         """
-        h = self.size
+        columns = self.columns(recipe)
         words = {part: _shifted(ids, starts, _SHIFTS[part]) for part in recipe.parts if part in _SHIFTS}
 
         def consume(posterior: Posterior, rows: Index, places: Index) -> None:
-            for number, part in enumerate(recipe.parts):
+            for part, start, end in zip(recipe.parts, columns, columns[1:], strict=False):
                 if part in MEANING_PARTS:
                     continue
                 if part in words:
-                    out[places, number * h : (number + 1) * h] = self.words_at(words[part][places], unknown)
+                    out[places, start:end] = self.words_at(words[part][places], unknown)
                 else:
                     packed = product(part_means(posterior, part), self.whitener(_moment(part, recipe)))
-                    unpack_on_sphere(packed, rows, places, out, number * h)
+                    unpack_on_sphere(packed, rows, places, out, start)
 
         return consume
 

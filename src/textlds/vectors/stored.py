@@ -49,8 +49,8 @@ class StoredTables:
         words: l(w), (V, d).
         gains: k'(w), (V, h), of a model without a lexicon.
         spelling: G, (B, d), of one with.
-        meaning: What words are about, (V, d), of one with meaning; ``small`` has its ``contexts`` then.
-        meaning_spelling: The same by spelling, (B, d).
+        meaning: What words are about, (V, m), of one with meaning; ``small`` has its ``contexts`` then.
+        meaning_spelling: The same by spelling, (B, m).
     """
 
     small: Mapping[str, Array]
@@ -74,7 +74,7 @@ class StoredTables:
 
         Args:
             space: In double precision.
-            meaning: What words are about, with as many dimensions as the parts of the space; or None.
+            meaning: What words are about, or None.
             rows: Words to keep.
             precision: Of the tables with a row per word or bucket.
             spelling: G in place of the space's own.

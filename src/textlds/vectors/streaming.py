@@ -27,7 +27,8 @@ class TokenStream:
         """Forget everything: the next token begins a new text."""
         self._pred = np.zeros(len(self._engine.A), self._engine.dtype)
         self._previous = np.zeros(self._space.size, self._engine.dtype)  # the previous word, by itself
-        self._topic = np.zeros(self._space.size, np.float32)  # of the words so far
+        about = set(MEANING_PARTS) & set(self._parts)
+        self._topic = np.zeros(self._space.meaning.size if about else 0, np.float32)  # of the words so far
 
     def push(self, token: str) -> Array:
         """Take one token and return its vector, (d,) float32."""

@@ -8,7 +8,6 @@ import { spellingFeatures } from "./spelling.js";
 import { Gains, System } from "./system.js";
 import { Tokenizer } from "./tokenizer.js";
 
-const SPELLINGS = 8; // of a word that differ in case, at most
 
 /** From text to the states of a packed model, their neighbours among words, and probabilities. */
 export class Inference {
@@ -152,25 +151,27 @@ export class Inference {
   }
 
   near(vector, count, without) {
-    return this.nearest(this.places, this.d, vector, count, without);
+    return this.nearest(this.places, this.d, vector, count, [without]);
   }
 
   alone(word, count) {
     const own = this.rows.get(this.tokenizer.normalise([...word].map((c) => c.codePointAt(0)), false));
     if (own === undefined) return [];
     const { data, width } = this.wordTable;
-    return this.nearest(data, width, row(data, own, width), count, word);
+    return this.nearest(data, width, row(data, own, width), count, [word]);
   }
 
+  /** The words nearest to a vector, but those given in any case. */
   nearest(table, width, vector, count, without) {
     const length = Math.max(norm(vector), 1e-30);
     const query = Float32Array.from(vector, (x) => x / length);
     const cosines = new Float32Array(this.n).fill(-2);
-    for (let i = 0; i < this.n; i++) if (this.common[i]) cosines[i] = dot(table, i * width, query, width);
-    const own = without.toLowerCase();
-    return topRows(cosines, count + SPELLINGS)
-      .filter((i) => cosines[i] > -2 && this.words[i].toLowerCase() !== own)
-      .slice(0, count).map((i) => [this.words[i], cosines[i]]);
+    const own = new Set(without.map((word) => word.toLowerCase()));
+    this.lower ??= this.words.map((word) => word.toLowerCase());
+    for (let i = 0; i < this.n; i++) {
+      if (this.common[i] && !own.has(this.lower[i])) cosines[i] = dot(table, i * width, query, width);
+    }
+    return topRows(cosines, count).filter((i) => cosines[i] > -2).map((i) => [this.words[i], cosines[i]]);
   }
 
   /** Return -log2 of the probability of each token given what precedes it. */

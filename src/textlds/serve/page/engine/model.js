@@ -152,7 +152,7 @@ export class Model extends Inference {
     const word = states.read.tokens[token];
     if (!this.meaning) return this.near(this.whitened(states.at(states.smooth, token)), count, word);
     const { table, width } = this.meaning;
-    return this.nearest(table, width, this.meaning.sense(states.read, token).vector, count, word);
+    return this.nearest(table, width, this.meaning.sense(states.read, token).vector, count, states.read.tokens);
   }
 
   use(text, word, count = 10) {
@@ -168,11 +168,12 @@ export class Model extends Inference {
         text: tokens[j],
         share: dot(term, 0, whole, width) / length ** 2,
         shift: 1 - cosine,
-        toward: this.nearest(table, width, term, 3, tokens[j]).map(([other]) => other),
+        toward: this.nearest(table, width, term, 3, [tokens[j]]).map(([other]) => other),
       };
     });
     const vector = [...whole].map((x) => x / length);
-    return { token, tokens, vector, here: this.nearest(table, width, whole, count, tokens[token]), pulls };
+    const known = this.meaning ? tokens : [tokens[token]]; // of which it would say nothing new that they are near
+    return { token, tokens, vector, here: this.nearest(table, width, whole, count, known), pulls };
   }
 
   /** A token as its smoothed state, with what each word contributes. */
