@@ -1,8 +1,8 @@
 """Meaning: how well vectors of words agree with people, in context and for new words, and what they cost.
 
     python -m benchmarks.meaning TEXT --model MODEL --similarity FOLDER [--counts COUNTS ...] [--peers ...]
-                                 [--peer-dimensions 200 300] [--dimensions 200 400] [--windows 1,1] [--held-out FILE] [--sections ...]
-                                 [--work FOLDER] [--results FOLDER]
+                                 [--peer-dimensions 200 300] [--dimensions 200 400] [--windows 1,1]
+                                 [--held-out FILE] [--sections ...] [--work FOLDER] [--results FOLDER]
 
 similarity  Spearman's correlation with people's judgements, for the model and for peers that learn from the same text.
             Choices were made on one half of each set (by a hash of the pair); the other half is reported, and the whole

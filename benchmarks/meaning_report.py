@@ -10,7 +10,8 @@ def page(results: dict[str, Any]) -> str:
     lines = [
         "# Meaning",
         "",
-        "Printed by `python -m benchmarks.meaning`, which says what each figure is. Vectors have 300 dimensions, those of use 200, unless a row says another number.",
+        "Printed by `python -m benchmarks.meaning`, which says what each figure is. Vectors have 300 dimensions, those "
+        "of use as many as the state has, unless a row names another number.",
         "",
     ]
     amounts = results.get("amounts", {})

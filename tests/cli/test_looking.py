@@ -141,7 +141,7 @@ def test_info_of_a_packed_model(run: Run, model: Path, corpus: Path, tmp_path: P
     assert f"packed in int8, from a state of 6 dimensions and {whole.vocabulary.n_types} words" in shown
     assert "dimensions 4 observes profiles noise full" in shown
     assert "packed from state_size=6" in shown
-    assert "meaning vectors of what words are about" in shown
+    assert "meaning vectors of what words are about, " in shown
     assert "next word not calibrated, no probabilities: see textlds calibrate" in shown
     packed.with_language_model(corpus.read_text().splitlines(), tokens=5000).save(tmp_path / "speaking")
     assert "next word calibrated, log-linear link" in " ".join(run("info", tmp_path / "speaking").stdout.split())
@@ -152,7 +152,7 @@ def test_info_says_what_a_model_lacks(run: Run, model: Path, tmp_path: Path) -> 
     whole = load(model)
     TextLDS(whole.params, whole.vocabulary, whole.frequencies, whole.moments).save(tmp_path / "bare")
     assert re.search(r"meaning +none", run("info", tmp_path / "bare").stdout)
-    assert json.loads(run("info", tmp_path / "bare", "--json").stdout)["meaning"] is False
+    assert json.loads(run("info", tmp_path / "bare", "--json").stdout)["meaning_size"] == 0
 
 
 def test_info_of_a_model_without_a_lexicon(run: Run, model: Path, tmp_path: Path) -> None:

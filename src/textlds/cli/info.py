@@ -60,7 +60,7 @@ def _model(path: Path, config: dict[str, Any]) -> dict[str, Any]:
         "seconds": seconds[-1] if seconds else 0.0,
         "text": config["text"],
         "lexicon": config.get("lexicon", False),
-        "meaning": _has_meaning(path, packed=packed is not None),
+        "meaning_size": _meaning_size(path, packed=packed is not None),
         "fit": settings,
         "frequent_words": vocabulary["words"][:_WORDS],
         "language": read_json(path / LANGUAGE_FACTS) if LANGUAGE_FACTS in config["files"] else None,
@@ -90,12 +90,15 @@ def _packed(path: Path, config: dict[str, Any], settings: dict[str, Any]) -> dic
     }
 
 
-def _has_meaning(path: Path, *, packed: bool) -> bool:
+def _meaning_size(path: Path, *, packed: bool) -> int:
+    """Return how many numbers a vector of meaning has; 0 where there are none."""
     from textlds.model.files import ARRAYS
     from textlds.model.packed import ARRAYS as PACKED
     from textlds.storage.arrays import read_arrays
 
-    return any(name.startswith("meaning") for name in read_arrays(path / (PACKED if packed else ARRAYS)))
+    file, name = (PACKED, "meaning") if packed else (ARRAYS, "meaning.vectors")
+    table = read_arrays(path / file).get(name)
+    return 0 if table is None else int(table.shape[1])
 
 
 def _counts(path: Path, config: dict[str, Any]) -> dict[str, Any]:
@@ -184,8 +187,8 @@ def sentences(facts: dict[str, Any]) -> list[tuple[str, str]]:
         "textlds_version": "written by", "packed": "packed", "tokens": "tokens counted", "words": "words",
         "state_size": "dimensions" if packed else "state size", "max_lag": "lags", "pairs": "pairs a lag",
         "exact": "exact integers", "observations": "observes", "noise": "noise", "repeats": "repeats",
-        "iterations": "EM iterations", "log_likelihood": "log-likelihood",
-        "log_likelihood_start": "at the start", "lexicon": "lexicon", "meaning": "meaning", "language": "next word",
+        "iterations": "EM iterations", "log_likelihood": "log-likelihood", "log_likelihood_start": "at the start",
+        "lexicon": "lexicon", "meaning_size": "meaning", "language": "next word",
         "seconds": "time to fit", "bytes": "on disk", "frequent_words": "frequent words", "text": "text",
         "fit": "packed from" if packed else "fit", "occurrences": "occurrences", "sources": "made from", "job": "job",
         "plan": "what was kept", "vectors": "vectors", "task": "task", "tags": "tags", "recipe": "recipe",
@@ -206,8 +209,8 @@ def _shown(key: str, value: Any) -> str:
         return f"textlds {value}"
     if key == "lexicon":
         return "profiles and spelling of words" if value else "none"
-    if key == "meaning":
-        return "vectors of what words are about" if value else "none"
+    if key == "meaning_size":
+        return f"vectors of what words are about, {value} numbers each" if value else "none"
     if key == "packed":
         size, words = f"{value['state_size']:,}", f"{value['words_before']:,}"
         return f"in {value['precision']}, from a state of {size} dimensions and {words} words"
