@@ -58,6 +58,16 @@ REPEATED: Final[tuple[Template, ...]] = _own(*ELSEWHERE)
 """The words beside the same word elsewhere: "Mr. Jordan" says what "Jordan" is where nothing else does."""
 
 
+CASE: Final = "case"
+"""The column of how much more frequent a word is in the other case: :mod:`textlds.tagging.cases`."""
+
+CASES: Final[tuple[Template, ...]] = (
+    ((CASE, 0),),
+    ((CASE, 0), ("shape", 0)),
+    ((CASE, 0), ("outline", -1)),  # before the first word of a sentence there is none
+)
+
+
 def cluster_columns(granularities: int) -> list[str]:
     """Return the names of the columns of word clusters."""
     return [f"cluster{number}" for number in range(granularities)]

@@ -124,6 +124,7 @@ def fill_folder(tagger: Tagger, folder: Path, target: Path, *, bundle: bool) -> 
         "tags": list(tagger.names),
         "recipe": None if design.recipe is None else str(design.recipe),
         "memory": design.memory,
+        "cases": design.cases,
         "templates": design.templates,
         "temperature": tagger.temperature,
         "model": model,
@@ -165,6 +166,7 @@ def _checked(folder: Path, config: dict[str, Any], model: ModelLike | None) -> d
         recipe=None if config["recipe"] is None else resolve_recipe(config["recipe"]),
         templates=templates,
         memory=_of(bool, config["memory"]),
+        cases=_of(bool, config.get("cases", False)),  # one made before sees none
         clusters=clusters,
         gazetteers={name: _names(entries) for name, entries in words["gazetteers"].items()},
     )

@@ -20,6 +20,7 @@ from textlds.progress import Progress, ProgressOption, resolve
 from textlds.tagging.clusters import brown_columns, rounds, word_clusters
 from textlds.tagging.entities import entities
 from textlds.tagging.features import (
+    CASES,
     LEXICAL,
     REPEATED,
     Template,
@@ -170,7 +171,7 @@ class _Attempts:
         beside_others = sum(len(document) for document in documents_of(learnt) if len(document) > 1)
         self._memory = task == "entities" and 2 * beside_others > len(learnt)
         self._bigrams, self._clusters, self._brown = bigrams, cast(Any, None), cast(Any, None)
-        self._inputs: dict[Any, tuple[Inputs, Inputs]] = {}  # by recipe and templates
+        self._inputs: dict[Any, tuple[Inputs, Inputs]] = {}  # by what is seen
         self._gold = tags.numbers(chosen_on)
 
     def train(self, choice: _Choice, keeper: Keeper | None) -> tuple[Trained, Design]:
@@ -211,6 +212,7 @@ class _Attempts:
         recipe = None if choice.recipe is None else self._model.recipe(choice.recipe)
         clusters = np.empty((len(self._model.vocabulary), 0), np.int32)
         templates: tuple[Template, ...] = ()
+        cases = recipe is not None and self._task == "tags" and bool(choice.settings.around)
         if choice.settings.lexical:
             if self._task == "entities" and recipe is not None:
                 clusters = self._word_clusters()
@@ -221,8 +223,9 @@ class _Attempts:
                 *(REPEATED if self._memory else ()),
                 *cluster_templates(cluster_columns(clusters.shape[1])),
                 *gazetteer_templates(self._gazetteers),
+                *(CASES if cases else ()),
             )
-        return Design(recipe, templates, self._memory and recipe is not None, clusters, self._gazetteers)
+        return Design(recipe, templates, self._memory and recipe is not None, clusters, self._gazetteers, cases)
 
     def _word_clusters(self) -> Any:
         if self._clusters is None:
@@ -237,7 +240,7 @@ class _Attempts:
         return self._brown
 
     def _seen(self, choice: _Choice, design: Design) -> tuple[Inputs, Inputs]:
-        key = design.recipe, design.templates
+        key = design.recipe, design.templates, design.cases
         if key not in self._inputs:
             self._inputs.clear()  # vectors of a large corpus are large
             maker = InputMaker(self._model, design, threads=self._threads)

@@ -13,7 +13,8 @@ from textlds.errors import ArgumentError, FormatError
 from textlds.inference.windows import visible
 from textlds.linalg.types import Array
 from textlds.model.textlds import TextLDS
-from textlds.tagging.features import ELSEWHERE, LEXICAL, Template, cluster_columns, gazetteer_column, hashed
+from textlds.tagging.cases import OtherCases
+from textlds.tagging.features import CASE, ELSEWHERE, LEXICAL, Template, cluster_columns, gazetteer_column, hashed
 from textlds.tagging.gazetteers import gazetteer_marks
 from textlds.tagging.memory import neighbours_elsewhere, occurrence_means
 from textlds.tagging.network import Floats, Inputs, Ints, Part
@@ -35,6 +36,7 @@ class Design:
         memory: Whether it sees the vectors of the same word elsewhere in the document, and what the document is about.
         clusters: Those of every word of the vocabulary at some granularities, (V, columns), −1 for none; or (V, 0).
         gazetteers: Names, in lower case, by the name of their list.
+        cases: Whether it sees the vector of the word in the other case, and how much more frequent that is.
     """
 
     recipe: Recipe | None
@@ -42,10 +44,13 @@ class Design:
     memory: bool = False
     clusters: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0), np.int32))
     gazetteers: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)
+    cases: bool = False
 
     def __post_init__(self) -> None:
         if self.recipe is None and not self.templates:
             raise ArgumentError("a tagger needs a recipe, hashed features, or both; it was given neither.")
+        if self.cases and self.recipe is None:
+            raise FormatError("the other case of words needs vectors, and the tagger has no recipe.")
         unknown = {column for template in self.templates for column, _ in template} - set(self.columns)
         if unknown:
             raise FormatError(f"a feature uses {min(unknown)!r}, which is not one of {', '.join(self.columns)}.")
@@ -55,7 +60,8 @@ class Design:
         """Names of what features are made of."""
         gazetteers = [gazetteer_column(name) for name in self.gazetteers]
         elsewhere = ELSEWHERE if self.elsewhere else ()
-        return (*COLUMNS, *elsewhere, *cluster_columns(self.clusters.shape[1]), *gazetteers)
+        cases = (CASE,) if self.cases else ()
+        return (*COLUMNS, *elsewhere, *cluster_columns(self.clusters.shape[1]), *gazetteers, *cases)
 
     @property
     def repeated(self) -> tuple[int, ...]:
@@ -74,6 +80,7 @@ class InputMaker:
     def __init__(self, model: TextLDS, design: Design, *, threads: int = 1) -> None:
         self.reader, self.design, self.threads = SentenceReader(model), design, threads
         self._model = model
+        self._cases = OtherCases(model.vocabulary, model.frequencies)
         clusters = design.clusters
         if clusters.shape[1] and (len(clusters) != len(model.vocabulary) or clusters.min(initial=0) < -1):
             raise FormatError(
@@ -89,18 +96,19 @@ class InputMaker:
             return 0
         first = next((part for part in recipe.parts if part not in _WORDS), "state")
         memories = 2 * size(first) + self._model.state_size if self.design.memory else 0
-        return sum(map(size, recipe.parts)) + memories
+        return sum(map(size, recipe.parts)) + memories + self._model.state_size * self.design.cases
 
     def inputs(self, batch: Batch) -> Inputs:
         """Return what the network sees of some texts."""
         design = self.design
         buffer, spans = batch.bytes()
         base = token_bases(buffer, spans)
-        parts = self._parts(batch, base) if design.recipe is not None else []
+        types = _Types.of(batch, base, self._cases if design.cases else None)
+        parts = self._parts(batch, base, types) if design.recipe is not None else []
         memories = range(len(parts) - _MEMORIES, len(parts)) if design.memory else ()
-        return Inputs(parts, self._buckets(batch, base), batch.starts, (tuple(memories), design.repeated))
+        return Inputs(parts, self._buckets(batch, base, types), batch.starts, (tuple(memories), design.repeated))
 
-    def _buckets(self, batch: Batch, base: Base) -> NDArray[np.int32]:
+    def _buckets(self, batch: Batch, base: Base, types: _Types) -> NDArray[np.int32]:
         design = self.design
         if not design.templates:
             return np.empty((len(base), 0), np.int32)
@@ -112,6 +120,8 @@ class InputMaker:
             tokens = [token for text in batch.encoded for token in text.tokens]
             marks = [gazetteer_marks(tokens, batch.starts, names) for names in design.gazetteers.values()]
             extra.append(np.stack(marks, axis=1))
+        if design.cases:
+            extra.append(types.levels[types.numbers, None])
         full = np.concatenate([base, *extra], axis=1) if extra else base
         buckets = hashed(full, batch.starts, design.templates, design.columns)
         if design.elsewhere:  # a word that occurs once has no such feature
@@ -120,7 +130,7 @@ class InputMaker:
                 buckets[nowhere[:, ELSEWHERE.index(design.templates[column][0][0])], column] = -1
         return buckets
 
-    def _parts(self, batch: Batch, base: Base) -> list[Part]:
+    def _parts(self, batch: Batch, base: Base, types: _Types) -> list[Part]:
         recipe = cast(Recipe, self.design.recipe)
         every = np.arange(len(base))
         found: dict[str, Part] = {}
@@ -132,9 +142,12 @@ class InputMaker:
             columns = zip(wanted, itertools.pairwise(ends), strict=True)
             found = {name: Part(vectors[:, start:end], every) for name, (start, end) in columns}
         if len(context) < len(recipe.parts) or self.design.memory:
-            table, rows = self._words(batch, base, Recipe("word", recipe.weighting))
-            found |= {name: Part(table, _shifted(rows, batch.starts, by)) for name, by in _WORDS.items()}
+            table = self._words(types, Recipe("word", recipe.weighting))
+            found |= {name: Part(table, _shifted(types.numbers, batch.starts, by)) for name, by in _WORDS.items()}
         parts = [found[name] for name in recipe.parts]
+        if self.design.cases:
+            space = self._model.spaces.space("float32", recipe.weighting)
+            parts.append(Part(cast(Floats, space.words_at(types.others)), types.numbers))
         return [*parts, *self._memories(batch, base, found, every)] if self.design.memory else parts
 
     def _embedded(self, batch: Batch, recipe: Recipe) -> Floats:
@@ -146,20 +159,15 @@ class InputMaker:
         own = [visible(vectors, text, offset) for text, offset in zip(batch.encoded, offsets, strict=True)]
         return np.concatenate([vectors[:0], *own])
 
-    def _words(self, batch: Batch, base: Base, recipe: Recipe) -> tuple[Floats, Ints]:
-        """Return the vectors of word types, a row of zeros after them, and the row of every token."""
-        _, first, rows = np.unique(base[:, 0], return_index=True, return_inverse=True)
-        offsets = batch.offsets.tolist()
-        owners = np.searchsorted(batch.offsets, first, side="right") - 1
-        pairs = zip(owners.tolist(), first.tolist(), strict=True)
-        types = [batch.encoded[owner].tokens[place - offsets[owner]] for owner, place in pairs]
+    def _words(self, types: _Types, recipe: Recipe) -> Floats:
+        """Return the vectors of word types, and a row of zeros after them."""
         space = self._model.spaces.space("float32", recipe.weighting)
-        table = np.zeros((len(types) + 1, self._model.state_size), np.float32)
-        if types:
-            encoded = self._model.encoder.encode(types)
+        table = np.zeros((len(types.words) + 1, self._model.state_size), np.float32)
+        if types.words:
+            encoded = self._model.encoder.encode(types.words)
             vectors, _ = space.embed([encoded], recipe, threads=self.threads)
             table[:-1] = visible(vectors, encoded, 0)
-        return table, rows
+        return table
 
     def _memories(self, batch: Batch, base: Base, found: dict[str, Part], every: Ints) -> list[Part]:
         """Return the means of the word elsewhere in the document, before and after, and the mean of the document."""
@@ -174,6 +182,34 @@ class InputMaker:
         about[:-1] /= np.maximum(np.diff(documents), 1)[:, None].astype(np.float32)
         about /= np.maximum(np.linalg.norm(about, axis=1, keepdims=True), np.float32(1e-12))
         return [*(Part(mean, every) for mean in means), Part(about, numbers)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Types:
+    """The distinct words of some texts.
+
+    Attributes:
+        words: Each once.
+        numbers: Which one every token is, (n,).
+        others: Their rows in the other case, −1 for none; empty if it is not asked for.
+        levels: How much more frequent that is.
+    """
+
+    words: list[str]
+    numbers: Ints
+    others: Ints
+    levels: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, batch: Batch, base: Base, cases: OtherCases | None) -> _Types:
+        _, first, numbers = np.unique(base[:, 0], return_index=True, return_inverse=True)
+        offsets = batch.offsets.tolist()
+        owners = np.searchsorted(batch.offsets, first, side="right") - 1
+        pairs = zip(owners.tolist(), first.tolist(), strict=True)
+        words = [batch.encoded[owner].tokens[place - offsets[owner]] for owner, place in pairs]
+        return cls(
+            words, numbers, *(cases.look_up(words) if cases else (np.empty(0, np.int64), np.empty(0, np.uint64)))
+        )
 
 
 def _shifted(rows: Ints, starts: Ints, by: int) -> Ints:
