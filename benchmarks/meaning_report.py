@@ -62,8 +62,9 @@ def page(results: dict[str, Any]) -> str:
 
 
 def _similarity(found: dict[str, Any]) -> list[str]:
-    names = list(found["meaning"]["sets"])
-    rows = []
+    found = dict(sorted(found.items(), key=lambda item: item[0] != "meaning"))  # ours first; peers of other runs stay
+    sets = next(iter(found.values()))["sets"]
+    names, rows = list(sets), []
     for key, told in (("rho", ""), ("rho of frequent", ", frequent words"), ("rho of the whole set", ", whole sets"),
                       ("rho of frequent, whole set", ", frequent words, whole sets"),
                       ("rho with unknown words", ", unknown words by their spelling")):  # fmt: skip
@@ -75,7 +76,6 @@ def _similarity(found: dict[str, Any]) -> list[str]:
         shares = [one["sets"][name].get("samples in which meaning is above") for name in names]
         if None not in shares:
             rows.append([f"bootstrap samples in which meaning is above {kind}", *(f"{s:.0%}" for s in shares), ""])
-    sets = found["meaning"]["sets"]
     rows.append(["pairs found", *(f"{sets[name]['found']} of {sets[name]['pairs']}" for name in names), ""])
     rows.append(["of these frequent", *(str(sets[name]["frequent"]) for name in names), ""])
     text = (
@@ -86,7 +86,7 @@ def _similarity(found: dict[str, Any]) -> list[str]:
 
 
 def _analogies(found: dict[str, Any]) -> list[str]:
-    kinds = list(found["meaning"])
+    kinds = list(next(iter(found.values())))
     rows = [
         [name, *(f"{one[k]['right']:.1f} of {one[k]['questions']:,}" for k in kinds)] for name, one in found.items()
     ]
