@@ -147,7 +147,10 @@ class InputMaker:
         parts = [found[name] for name in recipe.parts]
         if self.design.cases:
             space = self._model.spaces.space("float32", recipe.weighting)
-            parts.append(Part(cast(Floats, space.words_at(types.others)), types.numbers))
+            known, rows = np.unique(types.others, return_inverse=True)
+            if len(known) and known[0] < 0:  # the zeros of words without one come last, as -1
+                known, rows = np.roll(known, -1), rows - 1
+            parts.append(Part(cast(Floats, space.words_at(known)), rows[types.numbers]))
         return [*parts, *self._memories(batch, base, found, every)] if self.design.memory else parts
 
     def _embedded(self, batch: Batch, recipe: Recipe) -> Floats:
