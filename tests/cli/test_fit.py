@@ -39,7 +39,7 @@ def test_fit_writes_a_model_and_reports_it(run: Run, counts: Path, tmp_path: Pat
 def test_options_reach_the_fit(run: Run, counts: Path, tmp_path: Path) -> None:
     options = (
         "--pseudocount 2.5 --noise spherical --start random --em-horizon 5 --compression none --tolerance 0.5 --seed 9 "
-        "--observations words --meaning-window 1,0.5"
+        "--observations words --meaning-size 9 --meaning-window 1,0.5"
     )
     run("fit", counts, "-o", tmp_path / "m", *SIZE, *options.split())
     settings = load(tmp_path / "m").history.settings
@@ -51,6 +51,7 @@ def test_options_reach_the_fit(run: Run, counts: Path, tmp_path: Path) -> None:
     assert settings["tolerance"] == 0.5
     assert settings["seed"] == 9
     assert settings["meaning_window"] == "1,0.5"
+    assert settings["meaning_size"] == load(tmp_path / "m").meaning_size == 9
     refused = run("fit", counts, "-o", tmp_path / "n", *SIZE, "--meaning-window", "round", code=1)
     assert "--meaning-window round must be one of 'near', 'triangular'" in " ".join(refused.stderr.split())
 

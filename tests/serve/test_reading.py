@@ -75,6 +75,8 @@ def test_neighbours_in_context_are_those_of_the_library(reader: Reader, model: t
         found, expected = reader.token(text, token, n=6)["here"], model.similar(word, context=text, n=6)
         assert [other for other, _ in found] == [other for other, _ in expected]
         np.testing.assert_allclose([x for _, x in found], [x for _, x in expected], atol=1e-4)
+        assert reader.use(text, word, n=6)["here"] == found
+        assert not {other.lower() for other, _ in found} & {t.lower() for t in reader.states(text).text.tokens}
     assert [w for w, _ in reader.neighbours("file", 6)] == [w for w, _ in model.similar("file", n=6)]
 
 

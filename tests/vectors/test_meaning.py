@@ -91,6 +91,7 @@ def test_a_topic_runs_through_the_sentences_of_a_text():
 def test_a_model_without_meaning_says_what_it_lacks():
     model = random_model(0)
     assert model("aaa", recipe="context").vectors.any()
+    assert (model.meaning_size, model.quantized().meaning_size) == (0, 0)
     for ask in (
         lambda: model("aaa", recipe="meaning"),
         lambda: model.stream(recipe="meaning").push("aaa"),

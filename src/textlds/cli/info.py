@@ -94,11 +94,11 @@ def _meaning_size(path: Path, *, packed: bool) -> int:
     """Return how many numbers a vector of meaning has; 0 where there are none."""
     from textlds.model.files import ARRAYS
     from textlds.model.packed import ARRAYS as PACKED
-    from textlds.storage.arrays import read_arrays
+    from textlds.storage.arrays import read_arrays, width
 
     file, name = (PACKED, "meaning") if packed else (ARRAYS, "meaning.vectors")
     table = read_arrays(path / file).get(name)
-    return 0 if table is None else int(table.shape[1])
+    return 0 if table is None else width(table)
 
 
 def _counts(path: Path, config: dict[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def pack_folder(
         output: The model folder to write.
         bits: Of the numbers in tables with a row per word.
         vocab_size: Words to keep; None keeps all.
-        dimensions: Numbers per part of a vector; None keeps all.
+        dimensions: Numbers per part of a vector, meaning included; None keeps all.
         buckets: Rows of the regression from spelling, fitted again; None keeps it.
         force: Overwrite the output.
     """
@@ -50,6 +50,7 @@ def pack_folder(
         "bytes": folder_size(output),
         "vocabulary": packed.vocabulary.n_types,
         "dimensions": packed.state_size,
+        "meaning_size": packed.meaning_size,
         "precision": precision,
     }
 
@@ -70,7 +71,10 @@ def command(
         ),
     ] = None,
     dimensions: Annotated[
-        int | None, typer.Option(min=1, metavar="NUMBER", help="Numbers per part of a vector.", show_default="all")
+        int | None,
+        typer.Option(
+            min=1, metavar="NUMBER", help="Numbers per part of a vector, also of meaning.", show_default="all"
+        ),
     ] = None,
     buckets: Annotated[
         int | None,
@@ -94,9 +98,11 @@ def command(
     )
     if as_json:
         print_json(done)
+    other = done["meaning_size"] not in (0, done["dimensions"])
+    meaning = f" ({done['meaning_size']} of meaning)" if other else ""
     say(
         f"Wrote {output}: {done['bytes'] / 1e6:.1f} MB, {done['vocabulary']:,} words, {done['dimensions']} numbers per "
-        f"part, {done['precision']}.",
+        f"part{meaning}, {done['precision']}.",
         quiet=quiet,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -76,8 +77,10 @@ def _model(path: Path, config: dict[str, Any]) -> Iterator[str]:
     if any(name.startswith("meaning") for name in arrays):
         recipes.append("meaning")
     for recipe in recipes:
+        ends = list(itertools.accumulate(map(model.dimensions, model.recipe(recipe).parts)))
         for text in model.embed([words], recipe=recipe):  # raises where the noise or the gains make no sense
-            lengths = np.linalg.norm(text.vectors.reshape(-1, model.state_size), axis=1)
+            parts = np.split(text.vectors, ends[:-1], axis=1)
+            lengths = np.concatenate([np.linalg.norm(part, axis=1) for part in parts])
             if not np.all((np.abs(lengths - 1) < 1e-3) | (lengths == 0)):
                 yield f"vectors of the recipe {recipe!r} are not of length one."
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from textlds.errors import ArgumentError
-
 if TYPE_CHECKING:
     from textlds.model.textlds import TextLDS
 
@@ -114,7 +112,7 @@ def _rows(model: TextLDS) -> list[tuple[str, str]]:
         ("tokens counted", settings.get("tokens")),
         ("vocabulary", f"{model.vocabulary.n_types:,} words and {_classes(model)}"),
         ("length of a vector", model.state_size),
-        ("length of a vector of meaning", _meaning_size(model)),
+        ("length of a vector of meaning", model.meaning_size or None),
         ("observes", {"profiles": "profiles of words", "words": "one-hot words"}[model.observations]),
         ("EM iterations", history.iterations),
         ("log-likelihood, nats per token", _likelihood(model)),
@@ -130,13 +128,6 @@ def _rows(model: TextLDS) -> list[tuple[str, str]]:
         ("written by", f"textlds {settings['textlds_version']}" if "textlds_version" in settings else None),
     ]
     return [(name, _shown(value)) for name, value in rows if value is not None]
-
-
-def _meaning_size(model: TextLDS) -> int | None:
-    try:
-        return model.meaning_size
-    except ArgumentError:  # it has none
-        return None
 
 
 def _classes(model: TextLDS) -> str:

@@ -9,10 +9,11 @@ words, h dimensions, n iterations, R lags, p the size of the sketch, and E entri
                + V · 600 (h + d)               and spelling
     dense      6 V p² + 12 n R p² h            flops: bases and whitening; EM
     memory     8 E + 12 max(M, V p)            bytes of fitting; counting has a budget of its own. What the process
-               + 12 V (h + d)                  has at the start, libraries and compiled code, is part of it: 0.2 GB
+               + 12 V h + (18 K + 8 V) d       has at the start, libraries and compiled code, is part of it: 0.2 GB
 
 8 E are the counts (no more than half of the memory: larger ones are read as they are used), M the entries of the merged
-counts that meaning comes from (three quarters of E at 75M tokens; no more than 50,000²) and d its length. p = h, and
+counts of the K = 50,000 most frequent words, which meaning comes from (three quarters of E at 75M tokens; no more than
+K²), and d its length. p = h, and
 where one-hot words are observed, the size of the sketch; its basis takes 8 E p / R products more. E is
 extrapolated from a corpus of 75M tokens: it grows as T^0.8 V^0.2, up to R V². V is no more than the text has: the words
 of the sample, which grow as T^0.7 at most. h is no more than little text serves: what it would be without a budget.
@@ -252,7 +253,8 @@ def _choice(
     flops = 6.0 * V * p * p + 12.0 * n * R * p * p * h
     seconds = tokens * rates.counting + columns * rates.products + flops * rates.dense
     room = max(parse_memory(counting.memory) - rates.resident, 0.0)
-    held = rates.resident + min(8 * E, room / 2) + _MARGIN * (12.0 * max(M, V * p) + 12.0 * V * (h + d))
+    tables = 12.0 * V * h + 18.0 * min(V, CORE) * d + 8.0 * V * d
+    held = rates.resident + min(8 * E, room / 2) + _MARGIN * (12.0 * max(M, V * p) + tables)
     return Choice(counting, settings, tokens, V, _MARGIN * seconds, held)
 
 

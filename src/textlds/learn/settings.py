@@ -46,7 +46,8 @@ class FitSettings(Settings):
         acceleration: ``"overrelaxed"`` takes longer steps: the same likelihood in half the iterations. The paper stops
             early, so that more likelihood is not always better vectors.
         tolerance: Stop when an iteration gains less than this, nats per token.
-        meaning_size: d, the length of the vectors of meaning; ``"auto"``: three times the state, up to 300.
+        meaning_size: d, the length of the vectors of meaning; ``"auto"``: three times the state, up to 300,
+            fewer for small vocabularies, never fewer than the state has.
         meaning_window: What lag k of R counts for the meaning of a word: ``"near"``, 1 / max(1, k − 1);
             ``"triangular"``, 1 − (k − 1) / R; ``"flat"``, 1; ``"harmonic"``, 1 / k; or weights of lags 1, 2,
             … such as ``"1,0.5"``, all others 0.
@@ -234,7 +235,7 @@ _AUTO_MEANING_SIZE = 300  # at most
 
 
 def auto_meaning_size(state_size: int, rows: int) -> int:
-    """Return d of meaning for a state of h numbers and so many rows: 3 h, up to 300, and not fewer than the state has.
+    """Return d of meaning for h and so many rows: 3 h, up to 300 and an eighth of the rows, and at least h.
 
     The sum of the correlations with five sets of pairs of words, on the half for choices, with 100, 200, 300, 400 and
     500 numbers: 231, 250, 257, 260 and 263 at 75 million tokens; at 20 million 221, 236, 244 and 243; at 5 million 199,

@@ -306,7 +306,8 @@ def pack(
     meaning = None if model.lexicon is None else model.lexicon.meaning
     if dimensions is not None and dimensions < model.state_size:
         space = reduced(space, model.frequencies, dimensions)
-        meaning = None if meaning is None else meaning.truncated(dimensions)
+    if dimensions is not None and meaning is not None:
+        meaning = meaning.truncated(dimensions)
     spelling = None
     if buckets is not None and space.speller is not None:
         known = model.vocabulary.words[: model.vocabulary.n_types]

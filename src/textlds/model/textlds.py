@@ -102,8 +102,8 @@ class TextLDS(Probabilities, Shared):
 
     @property
     def meaning_size(self) -> int:
-        """How many numbers a vector of meaning has; an error where the model has none."""
-        return self.spaces.space("float32", "equal").meaning.size
+        """How many numbers a vector of meaning has; 0 where the model has none."""
+        return self.spaces.space("float32", "equal").meaning_size
 
     @property
     def params(self) -> LDSParams:
@@ -208,8 +208,7 @@ class TextLDS(Probabilities, Shared):
     def dimensions(self, recipe: RecipeLike = "context") -> int:
         """Return d, the length of the vectors of a recipe."""
         parts = self.recipe(recipe).parts
-        about = self.meaning_size if set(MEANING_PARTS) & set(parts) else 0
-        return sum(about if part in MEANING_PARTS else self.state_size for part in parts)
+        return sum(self.meaning_size if part in MEANING_PARTS else self.state_size for part in parts)
 
     def with_recipes(self, **recipes: RecipeLike) -> TextLDS:
         """Return the same model with recipes of its own, which are saved with it.
@@ -308,7 +307,7 @@ class TextLDS(Probabilities, Shared):
             precision: Of the tables with a row per word: ``"int8"`` with a scale per row, ``"float16"`` or
                 ``"float32"``.
             vocab_size: Keep this many of the most frequent words; the others are read by their spelling.
-            dimensions: Numbers per part, at most the state size.
+            dimensions: Numbers per part, at most the state size; meaning keeps its first ones. By default all.
             buckets: Fit the regression from spelling again, with so many rows: a power of two.
         """
         from textlds.model.packed import pack

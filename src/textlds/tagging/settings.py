@@ -31,7 +31,8 @@ class TaggerSettings(Settings):
         lexical: Whether the network sees hashed features of words, affixes and shapes beside the vectors.
         hidden: Units of the hidden layer; ``"auto"``: 128, or 256 for more than 30 tags.
         around: Units of a second layer, which sees the hidden layers of a token and of its two neighbours; ``"auto"``:
-            128 for tags with many labels, none for entities or with few labels.
+            128 for tags with many labels, none for entities or with few labels. With it, a tagger of tags sees words in
+            the other case too.
         networks: How many are trained, each from its own first weights, and averaged.
         dropout: Share of the hidden units left out in a step.
         input_dropout: Share of the numbers of the vectors left out in a step.

@@ -143,6 +143,11 @@ class EmbeddingSpace:
         """What words are about; an error where the model does not know."""
         return require_meaning(self._meaning)
 
+    @property
+    def meaning_size(self) -> int:
+        """How many numbers a vector of meaning has; 0 where the model has none."""
+        return 0 if self._meaning is None else self._meaning.size
+
     @cached_property
     def words(self) -> Array:
         """The "word" part of every word, (V, h), each of length one (or zero for a word without a gain)."""

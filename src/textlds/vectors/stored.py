@@ -149,6 +149,12 @@ class StoredSpace(EmbeddingSpace):
         contexts = self._tables.small[CONTEXTS]
         return MeaningSpace(words, spelling, contexts, self._vocabulary, self._frequencies)
 
+    @property
+    def meaning_size(self) -> int:
+        """How many numbers a vector of meaning has; 0 where the model has none."""
+        table = self._tables.meaning
+        return super().meaning_size if table is None else table.shape[1]
+
     @cached_property
     def words(self) -> Array:
         """The vectors of all words, (V, d)."""
