@@ -32,7 +32,7 @@ def test_word2vec_and_what_is_told(run: Run, model: Path, tmp_path: Path) -> Non
         "output": str(tmp_path / "words.txt"), "format": "word2vec", "vectors": "meaning", "words": len(words),
         "dimensions": load(model).meaning_size,
     }  # fmt: skip
-    assert f"{len(words)} words, 6 numbers each" in result.stderr
+    assert f"{len(words)} words, {load(model).meaning_size} numbers each" in result.stderr
 
 
 def test_options(run: Run, model: Path, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_only_word2vec_has_a_header(tmp_path):
     for format in ("word2vec", "glove"):
         save_vectors(SMALL, tmp_path / format, format=format, classes="drop")
     header, body = (tmp_path / "word2vec").read_text().split("\n", 1)
-    assert header == "29 4"
+    assert header == f"29 {SMALL.meaning_size}"
     assert (tmp_path / "glove").read_text() == body
 
 
