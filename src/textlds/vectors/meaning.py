@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from textlds.compiled import kernel_fma
 from textlds.corpus.vocabulary import Vocabulary
+from textlds.errors import ArgumentError
 from textlds.inference.diagonal import distinct_words
 from textlds.inference.engine import Index
 from textlds.lexicon.meaning import Meaning, passage_weights, word_weights
@@ -169,6 +170,16 @@ class MeaningSpace:
         """Return the vector of a new word from left + right at the places where it occurs, (n, d) to (d,)."""
         vector: Tall = on_sphere(on_sphere(sums).mean(axis=0, keepdims=True) @ self._contexts)[0]
         return vector
+
+
+def require_meaning(meaning: MeaningSpace | None) -> MeaningSpace:
+    """Return what words are about; an error where a model does not know."""
+    if meaning is None:
+        raise ArgumentError(
+            "the model has no meaning vectors: it was made before there were any, or of parameters alone. Fit it "
+            "again from its counts, or use other vectors: recipe='context', kind='use', --vectors use."
+        )
+    return meaning
 
 
 @dataclass(frozen=True, eq=False)

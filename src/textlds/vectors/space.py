@@ -43,7 +43,7 @@ from textlds.linalg.sphere import on_sphere
 from textlds.linalg.tall import Tall
 from textlds.linalg.threads import lazy_map
 from textlds.linalg.types import Array, Matrix, Vector
-from textlds.vectors.meaning import MeaningSpace
+from textlds.vectors.meaning import MeaningSpace, require_meaning
 from textlds.vectors.recipes import MEANING_PARTS, Part, Recipe
 
 _SHIFTS = {"previous_word": -1, "word": 0, "next_word": 1}  # parts that are a word's own vector, and whose
@@ -346,16 +346,6 @@ class EmbeddingSpace:
                     unpack_on_sphere(packed, rows, places, out, start)
 
         return consume
-
-
-def require_meaning(meaning: MeaningSpace | None) -> MeaningSpace:
-    """Return what words are about; an error where a model does not know."""
-    if meaning is None:
-        raise ArgumentError(
-            "the model has no meaning vectors: it was made before there were any, or of parameters alone. Fit it "
-            "again from its counts, or use other vectors: recipe='context', kind='use', --vectors use."
-        )
-    return meaning
 
 
 def second_moments_of(system: CanonicalSystem, moments: PosteriorMoments) -> dict[str, Matrix]:
