@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from oracles.sparse_twin import gather_twin, scaled_twin, transpose_twin
+from textlds.linalg.gathering import CRUMBS, STRETCH_BYTES
 from textlds.linalg.sparse import SparseMatrix
 
 # Widths on both sides of one block of columns (64 of float64, 128 of float32) and of two.
@@ -127,6 +128,38 @@ def test_the_number_of_threads_does_not_change_a_bit(panel):
         many = SparseMatrix.from_scipy(matrix, threads=threads)
         assert many.matmat(X).tobytes() == one.matmat(X).tobytes()
         assert many.rmatmat(Y).tobytes() == one.rmatmat(Y).tobytes()
+
+
+@pytest.mark.parametrize(("panel", "width"), [(np.float32, 109), (np.float32, 64), (np.float64, 47)])
+def test_a_panel_larger_than_the_cache_is_gathered_by_stretches(panel, width):
+    """Rows of many entries are cut where a stretch ends, others are not; some begin late and some end early."""
+    rng = np.random.default_rng(width)
+    n = 5 * STRETCH_BYTES // (np.dtype(panel).itemsize * width) + 7
+    assert n // 4 > CRUMBS * 6
+    dense = (rng.random((12, n)) < 0.5) * rng.integers(1, 50, (12, n))
+    dense[1], dense[2, 40:], dense[3, : n - 3], dense[4, : n // 2], dense[5, n // 3 :] = 0, 0, 0, 0, 0
+    matrix, X = sp.csr_array(dense.astype(np.uint32)), rng.standard_normal((n, width)).astype(panel)
+    one, three = (SparseMatrix.from_scipy(matrix, threads=threads).matmat(X) for threads in (1, 3))
+    assert one.tobytes() == three.tobytes()
+    expected = dense.astype(np.float64) @ X.astype(np.float64)
+    assert np.max(np.abs(one - expected)) <= (1e-12 if panel is np.float64 else 3e-6) * np.max(np.abs(expected))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_wide_matrix_is_transposed_by_stripes_and_an_unsorted_one_as_a_whole(threads):
+    matrix = counts_matrix(10, shape=(60, 1700), density=0.05)
+    twin = transpose_twin(matrix.indptr, matrix.indices, matrix.data, 1700)
+    T = SparseMatrix.from_scipy(matrix, threads=threads).transpose()
+    assert np.repeat(np.arange(1700), np.diff(T.indptr)).tolist() == [j for j, row in enumerate(twin) for _ in row]
+    pairs = list(zip(T.indices.tolist(), T.data.tolist(), strict=True))
+    assert pairs == [pair for row in twin for pair in row]
+    order = np.concatenate([np.arange(a, b)[::-1] for a, b in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)])
+    indices, data = matrix.indices[order], matrix.data[order]
+    unsorted = SparseMatrix(matrix.indptr.astype(np.int64), indices, data, 1700, threads)
+    assert unsorted.transpose().indices.tobytes() == T.indices.tobytes()
+    assert unsorted.transpose().data.tobytes() == T.data.tobytes()
+    X = np.random.default_rng(0).standard_normal((1700, 130))
+    np.testing.assert_allclose(unsorted.matmat(X), matrix.toarray() @ X, rtol=1e-11, atol=1e-8)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

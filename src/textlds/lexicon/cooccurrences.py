@@ -1,17 +1,17 @@
 """How often words occur near each other on either side: the counts of all lags, merged.
 
-    M = Σ_k s_k (N_k + N_kᵀ)        s: the shape of the window
+    M = P + Qᵀ        P = Σ_k s_k N_k of the rows, Q = Σ_k s_k N_k of the columns; s: the shape of the window
 
-Rows are made in blocks. A block gathers the rows of every N_k, and its columns, which a pointer into each row finds
-again where the block before left off (columns are sorted). So the memory needed besides the result is a block of dense
-rows, and no N_k is ever transposed. Work: O(entries), and a look at every row for each block.
+Rows of several matrices are added up in rows that lie open in the cache, with a mark for every few columns that were
+touched, by which they are read off in order. Q, one matrix instead of seven, is transposed. Work: O(entries). Memory
+besides the result: 8 bytes an entry of P and 16 of Q; where rows and columns are the same words, P is Q.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,9 @@ from textlds.compiled import kernel
 from textlds.linalg.sparse import CountMatrix, SparseMatrix
 from textlds.linalg.threads import parallel_map
 
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-
-_ROWS = 128  # of a block: at V = 100,000 it takes 51 MB per thread
+_OPEN_BYTES = 1 << 20  # of the rows that lie open at a time
+_MOST_ROWS = 128
+_MARKED = 16  # columns that share a mark: a line of the cache
 _RANGES = 8  # that the rows are cut into, for as many threads
 
 
@@ -49,20 +48,13 @@ def cooccurrences(
     """
     if isinstance(lags, MergingLags):
         return lags.cooccurrences(shape, rows=rows, columns=columns)
-    used = [(lag, np.float32(weight)) for lag, weight in zip(lags, shape, strict=True) if weight > 0]
+    weights = [(SparseMatrix.from_scipy(lag), np.float32(s)) for lag, s in zip(lags, shape, strict=True)]
+    used = [(lag, weight) for lag, weight in weights if weight > 0]
     first, last = rows
-    bounds = _bounds(used, first, last)
-    cuts = np.searchsorted(bounds, np.linspace(0, bounds[-1], _RANGES + 1)) if last > first else np.zeros(2, int)
-    ranges = list(itertools.pairwise(np.unique([0, *(cuts // _ROWS * _ROWS).tolist()[1:-1], last - first])))
-
-    def merge(span: tuple[int, int]) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
-        return _merge_range(used, first + int(span[0]), first + int(span[1]), columns, bounds[int(span[0]) :])
-
-    parts = parallel_map(merge, ranges, threads=threads)
-    lengths = np.concatenate([np.zeros(1, np.int64), *(part[0] for part in parts)])
-    indices = np.concatenate([np.empty(0, np.int32), *(part[1] for part in parts)])
-    data = np.concatenate([np.empty(0, np.float32), *(part[2] for part in parts)])
-    return SparseMatrix(np.cumsum(lengths), indices, data, columns, threads)
+    ahead = _added_up(used, rows, (0, columns), threads)
+    back = ahead if rows == (0, columns) else _added_up(used, (0, columns), rows, threads)
+    both = [(ahead, np.float32(1)), (back.transpose(), np.float32(1))]
+    return _added_up(both, (0, last - first), (0, columns), threads)
 
 
 def merged_rows(
@@ -76,114 +68,100 @@ def merged_rows(
         shape: s_1..s_R.
         columns: How many.
     """
-    n = ahead[0].shape[0]
-    pairs = [(lag, back[k], np.float32(shape[k])) for k, lag in enumerate(ahead) if shape[k] > 0]
-    most = np.concatenate([[0], np.cumsum(sum(np.diff(m.indptr) for a, b, _ in pairs for m in (a, b)))])
-    dense, lengths = np.zeros((_ROWS, columns), np.float32), np.zeros(n, np.int64)
+    rows, sums = (0, ahead[0].shape[0]), []
+    for lags in (ahead, back):
+        used = [(lag, np.float32(weight)) for lag, weight in zip(lags, shape, strict=False) if weight > 0]
+        sums.append(_added_up(used, rows, (0, columns), 1))
+    return _added_up([(one, np.float32(1)) for one in sums], rows, (0, columns), 1)
+
+
+def _added_up(
+    used: Sequence[tuple[SparseMatrix, np.float32]], rows: tuple[int, int], columns: tuple[int, int], threads: int
+) -> SparseMatrix:
+    """Return some rows and columns of Σ_k s_k N_k, columns sorted."""
+    most = sum((np.diff(lag.indptr[rows[0] : rows[1] + 1]) for lag, _ in used), np.zeros(rows[1] - rows[0], np.int64))
+
+    def add(span: tuple[int, int]) -> SparseMatrix:
+        return _add_range(used, rows[0] + span[0], most[slice(*span)], columns)
+
+    return _joined(parallel_map(add, _ranges(most), threads=threads), columns[1] - columns[0], threads)
+
+
+def _add_range(
+    used: Sequence[tuple[SparseMatrix, np.float32]], first: int, most: NDArray[np.int64], columns: tuple[int, int]
+) -> SparseMatrix:
+    """Add up matrices in a range of rows, of which ``most`` says how many entries they can have."""
+    low, high = columns
+    width = -(-(high - low) // _MARKED) * _MARKED
+    height = max(1, min(_MOST_ROWS, _OPEN_BYTES // (4 * max(width, 1))))
+    dense, marks = np.zeros((height, width), np.float32), np.zeros((height, width // _MARKED), np.uint8)
+    lengths = np.zeros(len(most), np.int64)
     indices, data = [np.empty(0, np.int32)], [np.empty(0, np.float32)]
-    for begin in range(0, n, _ROWS):
-        end = min(begin + _ROWS, n)
-        starts, sizes = most[begin : end + 1] - most[begin], lengths[begin:end]
-        seen = np.empty(starts[-1], np.int32)
-        for one, other, weight in pairs:
-            for m in (one, other):
-                _add_rows(m.indptr, m.indices, m.data, weight, begin, end, columns, dense, starts, seen, sizes)
-        indices.append(np.empty(sizes.sum(), np.int32))
-        data.append(np.empty(sizes.sum(), np.float32))
-        _collect(dense, starts, seen, sizes, indices[-1], data[-1])
+    for begin in range(0, len(most), height):
+        sizes, room = lengths[begin : begin + height], int(most[begin : begin + height].sum())
+        for matrix, weight in used:
+            _add_rows(*matrix.arrays, weight, first + begin, low, high, dense, marks, len(sizes))
+        own, values = np.empty(room, np.int32), np.empty(room, np.float32)
+        taken = _collect(dense, marks, sizes, own, values)
+        indices.append(own[:taken].copy())
+        data.append(values[:taken].copy())
     pointers = np.concatenate([[0], np.cumsum(lengths)])
-    return SparseMatrix(pointers, np.concatenate(indices), np.concatenate(data), columns)
+    return SparseMatrix(pointers, np.concatenate(indices), np.concatenate(data), high - low)
 
 
-def _bounds(used: Sequence[tuple[sp.csr_array, np.float32]], first: int, last: int) -> NDArray[np.int64]:
-    """Return the running sum of the most entries that the rows can have, (last - first + 1,)."""
-    most = np.zeros(last - first, np.int64)
-    for lag, _ in used:
-        most += np.diff(lag.indptr[first : last + 1])
-        most += np.bincount(lag.indices, minlength=last)[first:last]
-    return np.concatenate([[0], np.cumsum(most)])
+def _ranges(most: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Cut rows into runs of about the same number of entries."""
+    ends = np.cumsum(most)
+    goals = np.linspace(0, ends[-1] if len(ends) else 0, _RANGES + 1)[1:-1]
+    cuts = np.unique([0, *np.searchsorted(ends, goals), len(most)])
+    return [(int(a), int(b)) for a, b in itertools.pairwise(cuts)]
 
 
-def _merge_range(
-    used: Sequence[tuple[sp.csr_array, np.float32]], first: int, last: int, columns: int, bounds: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
-    """Return the lengths, columns and values of the rows of a range."""
-    pointers = []
-    for lag, _ in used:
-        places = lag.indptr[:columns].astype(np.int64)
-        _skip(lag.indptr, lag.indices, first, places)
-        pointers.append(places)
-    dense = np.zeros((_ROWS, columns), np.float32)
-    lengths = np.zeros(last - first, np.int64)
-    indices, data = [], []
-    for begin in range(first, last, _ROWS):
-        end = min(begin + _ROWS, last)
-        starts = bounds[begin - first : end - first + 1] - bounds[begin - first]
-        seen, sizes = np.empty(starts[-1], np.int32), lengths[begin - first : end - first]
-        for (lag, weight), places in zip(used, pointers, strict=True):
-            _add_rows(lag.indptr, lag.indices, lag.data, weight, begin, end, columns, dense, starts, seen, sizes)
-            _add_columns(lag.indptr, lag.indices, lag.data, weight, begin, end, places, dense, starts, seen, sizes)
-        own, values = np.empty(sizes.sum(), np.int32), np.empty(sizes.sum(), np.float32)
-        _collect(dense, starts, seen, sizes, own, values)
-        indices.append(own)
-        data.append(values)
-    return lengths, np.concatenate([np.empty(0, np.int32), *indices]), np.concatenate([np.empty(0, np.float32), *data])
+def _joined(parts: Sequence[SparseMatrix], columns: int, threads: int) -> SparseMatrix:
+    """Return one matrix of runs of its rows."""
+    lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.indptr) for part in parts)])
+    indices = np.concatenate([np.empty(0, np.int32), *(part.indices for part in parts)])
+    data = np.concatenate([np.empty(0, np.float32), *(part.data for part in parts)])
+    return SparseMatrix(np.cumsum(lengths), indices, data, columns, threads)
 
 
 @kernel
-def _skip(indptr, indices, column, places):  # type: ignore[no-untyped-def]
-    """Move the place in every row to its first entry not before a column."""
-    for j in range(len(places)):
-        low, high = places[j], np.int64(indptr[j + 1])
-        while low < high:
-            middle = (low + high) // 2
-            if indices[middle] < column:
-                low = middle + 1
+def _add_rows(indptr, indices, data, weight, first, low, high, dense, marks, n):  # type: ignore[no-untyped-def]
+    """Add n rows of a matrix to those that lie open, and mark where. Nothing here waits for what it adds to."""
+    for i in range(n):
+        row, marked = dense[i], marks[i]
+        begin, end = np.int64(indptr[first + i]), np.int64(indptr[first + i + 1])
+        stop = end
+        while begin < stop:  # the first entry not before the first column
+            middle = (begin + stop) // 2
+            if indices[middle] < low:
+                begin = middle + 1
             else:
-                high = middle
-        places[j] = low
-
-
-@kernel
-def _add_rows(indptr, indices, data, weight, begin, end, columns, dense, starts, seen, sizes):  # type: ignore[no-untyped-def]
-    """Add rows begin..end to the block; a column is noted when it is first met."""
-    for i in range(begin, end):
-        row, start, size = dense[i - begin], starts[i - begin], sizes[i - begin]
-        for p in range(indptr[i], indptr[i + 1]):
-            j = indices[p]
-            if j >= columns:
+                stop = middle
+        for p in range(begin, end):
+            if indices[p] >= high:
                 break
-            if row[j] == 0:
-                seen[start + size] = j
-                size += 1
+            j = indices[p] - low
             row[j] += weight * np.float32(data[p])
-        sizes[i - begin] = size
+            marked[j // _MARKED] = 1
 
 
 @kernel
-def _add_columns(indptr, indices, data, weight, begin, end, places, dense, starts, seen, sizes):  # type: ignore[no-untyped-def]
-    """Add columns begin..end of the first rows to the block, each from its place on."""
-    for j in range(len(places)):
-        p, stop = places[j], np.int64(indptr[j + 1])
-        while p < stop and indices[p] < end:
-            i = indices[p] - begin
-            if dense[i, j] == 0:
-                seen[starts[i] + sizes[i]] = j
-                sizes[i] += 1
-            dense[i, j] += weight * np.float32(data[p])
-            p += 1
-        places[j] = p
-
-
-@kernel
-def _collect(dense, starts, seen, sizes, indices, data):  # type: ignore[no-untyped-def]
-    """Write the entries of the block, columns sorted within rows, and leave the block empty."""
+def _collect(dense, marks, sizes, indices, data):  # type: ignore[no-untyped-def]
+    """Write the entries of the open rows, columns sorted, and leave the rows empty; return how many there are."""
     n = 0
     for i in range(len(sizes)):
-        columns = np.sort(seen[starts[i] : starts[i] + sizes[i]])
-        row = dense[i]
-        for j in columns:
-            indices[n] = j
-            data[n] = row[j]
-            row[j] = 0
-            n += 1
+        row, marked, begin = dense[i], marks[i], n
+        for m in range(len(marked)):
+            if marked[m] == 0:
+                continue
+            marked[m] = 0
+            for j in range(m * _MARKED, (m + 1) * _MARKED):
+                value = row[j]
+                if value != 0:
+                    indices[n] = j
+                    data[n] = value
+                    row[j] = 0
+                    n += 1
+        sizes[i] = n - begin
+    return n

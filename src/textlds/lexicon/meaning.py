@@ -119,7 +119,7 @@ def make_meaning(
 ) -> Meaning:
     """Learn the meaning of words from their counts.
 
-    About 4.5 · size / 64 sparse products with 64 columns. Memory: 8 bytes an entry of M over the K words, 18 · K · size
+    About 3.4 · size / 64 sparse products with 64 columns. Memory: 8 bytes an entry of M over the K words, 18 · K · size
     and 8 · V · size bytes.
 
     Args:

@@ -20,11 +20,13 @@ from numpy.typing import NDArray
 from textlds.lexicon.features import spelling_features
 from textlds.linalg.sparse import SparseMatrix
 from textlds.linalg.tall import Tall
+from textlds.linalg.threads import parallel_map
 from textlds.linalg.types import Vector
 
 STEPS = 10
 _RIDGE = 2.0  # β
 _TRUST = 100.0  # n₀
+_BLOCK = 64  # columns
 _FEWEST, _MOST = 1 << 10, 1 << 16  # buckets
 
 
@@ -47,26 +49,45 @@ def fit_spelling(
         buckets: B, a power of two; by default chosen by the number of words.
         on_step: Called after each of ``STEPS`` steps.
     """
-    X = SpellingMatrix(words, buckets or bucket_count(len(words)), threads=threads)
-    goals = np.ascontiguousarray(profiles[: len(words)])
-    trust = np.where(goals.any(axis=1), occurrences / (occurrences + _TRUST), 0.0)
-    result = np.zeros((X.buckets, goals.shape[1]), np.float32)
+    X = SpellingMatrix(words, buckets or bucket_count(len(words)), threads=1)
+    trust = np.where(profiles[: len(words)].any(axis=1), occurrences / (occurrences + _TRUST), 0.0)
+    result = np.zeros((X.buckets, profiles.shape[1]), np.float32)
     scale = (1 / (X.squares(trust) + _RIDGE)).astype(np.float32)[:, None]  # preconditions: features differ in frequency
-    rest = X.transposed(goals, trust)
-    direction = scale * rest
-    length = _columns(rest, direction)
+    X.build_transpose()
+    blocks = [slice(start, start + _BLOCK) for start in range(0, result.shape[1], _BLOCK)]
+
+    def begin(columns: slice) -> _Descent:
+        return _Descent(X, np.ascontiguousarray(profiles[: len(words), columns]), trust, scale, result[:, columns])
+
+    descents = parallel_map(begin, blocks, threads=threads)
     for _ in range(STEPS):
-        image = X.transposed(X.times(direction), trust)
-        image += np.float32(_RIDGE) * direction
-        step = _ratio(length, _columns(direction, image))
-        result += step * direction
-        rest -= step * image
-        scaled = scale * rest
-        before, length = length, _columns(rest, scaled)
-        direction *= _ratio(length, before)
-        direction += scaled
+        parallel_map(_Descent.step, descents, threads=threads)
         on_step()
     return result
+
+
+class _Descent:
+    """Conjugate gradients for some columns of G, few enough for the cache; threads take different ones."""
+
+    def __init__(self, X: SpellingMatrix, goals: Tall, trust: Vector, scale: Tall, result: Tall) -> None:
+        self._X, self._trust, self._scale, self._result = X, trust, scale, result
+        self._rest = X.transposed(goals, trust)
+        self._direction = scale * self._rest
+        self._length = _columns(self._rest, self._direction)
+        self._room = np.empty_like(self._rest)
+
+    def step(self) -> None:
+        """Take one step."""
+        rest, direction, room = self._rest, self._direction, self._room
+        image = self._X.transposed(self._X.times(direction), self._trust)
+        image += np.multiply(direction, np.float32(_RIDGE), out=room)
+        step = _ratio(self._length, _columns(direction, image))
+        self._result += np.multiply(direction, step, out=room)
+        rest -= np.multiply(image, step, out=room)
+        scaled = np.multiply(rest, self._scale, out=room)
+        before, self._length = self._length, _columns(rest, scaled)
+        direction *= _ratio(self._length, before)
+        direction += scaled
 
 
 def bucket_count(words: int) -> int:
@@ -89,6 +110,10 @@ class SpellingMatrix:
         return self._matrix.scaled_matmat(
             table, self._scale, np.ones(buckets), np.zeros((words, 0)), np.zeros((buckets, 0))
         )
+
+    def build_transpose(self) -> None:
+        """Make ready for :meth:`transposed`, which builds it otherwise."""
+        self._matrix.transpose()
 
     def squares(self, weights: Vector) -> Vector:
         """Return the diagonal of Xᵀ diag(weights) X, as if no word had a feature twice."""

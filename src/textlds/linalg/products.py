@@ -24,10 +24,11 @@ from textlds.compiled import kernel_fma
 from textlds.linalg.types import Array
 
 _config: Any = numba.config  # numba publishes no types
+JIT = not _config.DISABLE_JIT
 _FEATURES = _config.CPU_FEATURES if _config.CPU_NAME else binding.get_host_cpu_features().flatten()
 # Numbers of a vector: 12 sums, 3 parts of a row and a factor are 16 registers of AVX2, half of those of AVX-512.
-_LENGTH = 16 if "+avx512f" in (_FEATURES or "") else 8
-_WIDTH, _LONG = 3 * _LENGTH, 8 * _LENGTH  # columns of a tile of four rows, and of one row
+LENGTH = 16 if "+avx512f" in (_FEATURES or "") else 8
+_WIDTH, _LONG = 3 * LENGTH, 8 * LENGTH  # columns of a tile of four rows, and of one row
 _HEIGHT = 12  # rows of a tile of few columns
 _BLOCK = 16 * _HEIGHT  # rows that stay in the cache while all columns are computed
 
@@ -98,9 +99,9 @@ def _write_tile(context: Any, builder: Any, kinds: Any, arguments: Any, height: 
         builder.store(builder.load(total), place, align=size)
 
 
-_four_wide, _four, _four_half, _four_one = (_tile(4, v, n) for v, n in ((3, _LENGTH), (1, _LENGTH), (1, 4), (1, 1)))
-_tall, _tall_half, _tall_one = (_tile(_HEIGHT, 1, n) for n in (_LENGTH, 4, 1))  # as many sums where columns are few
-_one_wide, _one, _one_half, _one_one = (_tile(1, v, n) for v, n in ((8, _LENGTH), (1, _LENGTH), (1, 4), (1, 1)))
+_four_wide, _four, _four_half, _four_one = (_tile(4, v, n) for v, n in ((3, LENGTH), (1, LENGTH), (1, 4), (1, 1)))
+_tall, _tall_half, _tall_one = (_tile(_HEIGHT, 1, n) for n in (LENGTH, 4, 1))  # as many sums where columns are few
+_one_wide, _one, _one_half, _one_one = (_tile(1, v, n) for v, n in ((8, LENGTH), (1, LENGTH), (1, 4), (1, 1)))
 
 
 @kernel_fma
@@ -121,12 +122,12 @@ def _add_block(rows, begin, end, matrix, out):  # type: ignore[no-untyped-def]
             for i in range(begin, fours, 4):
                 _four_wide(rows, i, matrix, c, out)
             c += _WIDTH
-        elif c + _LENGTH <= m:
+        elif c + LENGTH <= m:
             for i in range(begin, tall, _HEIGHT):
                 _tall(rows, i, matrix, c, out)
             for i in range(tall, fours, 4):
                 _four(rows, i, matrix, c, out)
-            c += _LENGTH
+            c += LENGTH
         elif c + 4 <= m:
             for i in range(begin, tall, _HEIGHT):
                 _tall_half(rows, i, matrix, c, out)
@@ -152,9 +153,9 @@ def _add_row(rows, i, matrix, out):  # type: ignore[no-untyped-def]
         if c + _LONG <= m:
             _one_wide(rows, i, matrix, c, out)
             c += _LONG
-        elif c + _LENGTH <= m:
+        elif c + LENGTH <= m:
             _one(rows, i, matrix, c, out)
-            c += _LENGTH
+            c += LENGTH
         elif c + 4 <= m:
             _one_half(rows, i, matrix, c, out)
             c += 4
@@ -163,7 +164,7 @@ def _add_row(rows, i, matrix, out):  # type: ignore[no-untyped-def]
             c += 1
 
 
-if _config.DISABLE_JIT:  # nothing is compiled, and so is no tile
+if not JIT:  # nothing is compiled, and so is no tile
 
     def add_product(rows: Array, matrix: Array, out: Array) -> None:
         """Do the same by the definition."""

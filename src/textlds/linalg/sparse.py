@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textlds.compiled import kernel, kernel_fma
+from textlds.linalg.gathering import gather
 from textlds.linalg.threads import parallel_map
 from textlds.linalg.types import Matrix, Vector
 
@@ -25,6 +26,7 @@ Panel = TypeVar("Panel", NDArray[np.float32], NDArray[np.float64])
 
 _BLOCK_BYTES = 512  # of a row of the panel: 128 columns of float32, 64 of float64
 FEW = 16  # columns of a panel that are scattered rather than gathered through a transpose
+_STRIPE = 512  # columns that are transposed at a time
 _PARTS_PER_THREAD = 8  # rows differ by orders of magnitude in length: small parts keep the threads level
 
 
@@ -83,15 +85,21 @@ class SparseMatrix:
         return len(self.indptr) - 1, self.columns
 
     @property
-    def _arrays(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    def arrays(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """The arrays of one type for the compiler, wherever they come from."""
         return _readonly(self.indptr), _readonly(self.indices), _readonly(self.data)
 
     def transpose(self) -> SparseMatrix:
         """Return the transpose in the same format, built on first use: O(entries) time, as much memory again."""
         if not self._transpose:
-            indptr, indices, data = map(_readonly, _transpose(*self._arrays, self.columns))
-            self._transpose.append(SparseMatrix(indptr, indices, data, self.shape[0], self.threads))
+            starts = np.zeros(self.columns + 1, np.int64)
+            in_order = _count_columns(*self.arrays[:2], starts)
+            rows, values = np.empty(len(self.indices), np.int32), np.empty(len(self.data), self.data.dtype)
+            write = partial(_transpose, *self.arrays, starts, rows, values, _STRIPE if in_order else self.columns)
+            runs = _runs(starts, self.threads) if in_order else [(0, self.columns)]
+            parallel_map(write, runs, threads=self.threads)
+            made = SparseMatrix(_readonly(starts), _readonly(rows), _readonly(values), self.shape[0], self.threads)
+            self._transpose.append(made)
         return self._transpose[0]
 
     def mapped(self, function: Callable[[NDArray[Any]], NDArray[Any]], *, transposed: bool = True) -> SparseMatrix:
@@ -126,8 +134,8 @@ class SparseMatrix:
 
     def write_product(self, panel: Panel, left: Panel, U: Panel, low: Panel, out: Panel, start: int) -> None:
         """Write diag(left) M · panel − U · low into ``out`` from a column on, for a block of :func:`panel_blocks`."""
-        arrays = (*self._arrays, _readonly(panel), _readonly(left), _readonly(U), _readonly(low))
-        parallel_map(partial(_gather, *arrays, out, start), self._parts(), threads=self.threads)
+        arrays = (*self.arrays, _readonly(panel), _readonly(left), _readonly(U), _readonly(low))
+        parallel_map(partial(gather, *arrays, out, start), self._parts(), threads=self.threads)
 
     def rmatmat(self, X: Panel) -> Panel:
         """Return Mᵀ X."""
@@ -148,12 +156,12 @@ class SparseMatrix:
 
     def scatter(self, X: Panel, out: Panel) -> None:
         """Add Mᵀ X to ``out``, row after row."""
-        _scatter(*self._arrays, _readonly(X), out)
+        _scatter(*self.arrays, _readonly(X), out)
 
     def marginals(self) -> tuple[Vector, Vector]:
         """Return the sums of the rows and of the columns."""
         rows, columns = np.zeros(self.shape[0]), np.zeros(self.columns)
-        _add_up(*self._arrays, rows, columns)
+        _add_up(*self.arrays, rows, columns)
         return rows, columns
 
     def to_dense(self) -> Matrix:
@@ -164,10 +172,15 @@ class SparseMatrix:
 
     def _parts(self) -> list[tuple[int, int]]:
         """Cut the rows into runs of about the same number of entries."""
-        pieces = 1 if self.threads == 1 else self.threads * _PARTS_PER_THREAD
-        goals = np.linspace(0, self.indptr[-1], pieces + 1)[1:-1]
-        cuts = np.unique(np.concatenate([[0], np.searchsorted(self.indptr, goals), [self.shape[0]]]))
-        return [(int(a), int(b)) for a, b in itertools.pairwise(cuts)]
+        return _runs(self.indptr, self.threads)
+
+
+def _runs(starts: NDArray[np.int64], threads: int) -> list[tuple[int, int]]:
+    """Cut rows into runs of about the same number of entries, several for each thread."""
+    pieces = 1 if threads == 1 else threads * _PARTS_PER_THREAD
+    goals = np.linspace(0, starts[-1], pieces + 1)[1:-1]
+    cuts = np.unique(np.concatenate([[0], np.searchsorted(starts, goals), [len(starts) - 1]]))
+    return [(int(a), int(b)) for a, b in itertools.pairwise(cuts)]
 
 
 def as_counts(matrix: Any, *, threads: int) -> CountMatrix:
@@ -189,36 +202,6 @@ def _readonly(array: NDArray[Any]) -> NDArray[Any]:
     view = np.asarray(array).view()
     view.flags.writeable = False
     return view
-
-
-@kernel_fma
-def _gather(indptr, indices, data, X, left, U, R, out, column, rows):  # type: ignore[no-untyped-def]
-    """Set out[i, column:] = left[i] Σ_p data[p] X[indices[p]] − U[i] R, as wide as X, for a range of rows."""
-    width = X.shape[1]
-    for i in range(rows[0], rows[1]):
-        row = out[i][column : column + width]  # contiguous, and known to be: the loops below vectorise
-        row[:] = 0
-        begin, end = indptr[i], indptr[i + 1]
-        eights = begin + (end - begin) // 8 * 8
-        for p in range(begin, eights, 8):
-            v0, v1 = X.dtype.type(data[p]), X.dtype.type(data[p + 1])
-            v2, v3 = X.dtype.type(data[p + 2]), X.dtype.type(data[p + 3])
-            v4, v5 = X.dtype.type(data[p + 4]), X.dtype.type(data[p + 5])
-            v6, v7 = X.dtype.type(data[p + 6]), X.dtype.type(data[p + 7])
-            x0, x1, x2, x3 = X[indices[p]], X[indices[p + 1]], X[indices[p + 2]], X[indices[p + 3]]
-            x4, x5, x6, x7 = X[indices[p + 4]], X[indices[p + 5]], X[indices[p + 6]], X[indices[p + 7]]
-            for c in range(width):
-                near = v0 * x0[c] + v1 * x1[c] + v2 * x2[c] + v3 * x3[c]
-                row[c] += near + (v4 * x4[c] + v5 * x5[c] + v6 * x6[c] + v7 * x7[c])
-        for p in range(eights, end):
-            v, x = X.dtype.type(data[p]), X[indices[p]]
-            for c in range(width):
-                row[c] += v * x[c]
-        for c in range(width):
-            row[c] *= left[i]
-        for k in range(len(R)):
-            for c in range(width):
-                row[c] -= U[i, k] * R[k, c]
 
 
 @kernel_fma
@@ -246,20 +229,47 @@ def _add_up(indptr, indices, data, rows, columns):  # type: ignore[no-untyped-de
 
 
 @kernel
-def _transpose(indptr, indices, data, columns):  # type: ignore[no-untyped-def]
-    """Transpose by counting sort; the columns of a row come out in order."""
-    starts = np.zeros(columns + 1, np.int64)
-    for p in range(len(indices)):
-        starts[indices[p] + 1] += 1
-    for j in range(columns):
-        starts[j + 1] += starts[j]
-    place = starts[:-1].copy()
-    rows = np.empty(len(indices), np.int32)
-    values = np.empty(len(indices), data.dtype)
+def _count_columns(indptr, indices, starts):  # type: ignore[no-untyped-def]
+    """Write where the entries of every column begin when they are sorted by columns; return whether rows are sorted."""
+    in_order = True
     for i in range(len(indptr) - 1):
+        before = -1
         for p in range(indptr[i], indptr[i + 1]):
-            q = place[indices[p]]
-            place[indices[p]] = q + 1
-            rows[q] = i
-            values[q] = data[p]
-    return starts, rows, values
+            starts[indices[p] + 1] += 1
+            in_order &= indices[p] >= before
+            before = indices[p]
+    for j in range(len(starts) - 1):
+        starts[j + 1] += starts[j]
+    return in_order
+
+
+@kernel
+def _transpose(indptr, indices, data, starts, rows, values, width, columns):  # type: ignore[no-untyped-def]
+    """Write the entries of a range of columns, each a row of the transpose, by a counting sort.
+
+    It goes by stripes of columns, so that what is written to lies in the cache. Rows whose columns are not sorted are
+    written in one stripe.
+    """
+    first, last = columns
+    places = np.empty(len(indptr) - 1, np.int64)
+    for i in range(len(places)):
+        low, high = np.int64(indptr[i]), np.int64(indptr[i + 1])
+        while low < high:
+            middle = (low + high) // 2
+            if indices[middle] < first:
+                low = middle + 1
+            else:
+                high = middle
+        places[i] = low
+    for stripe in range(first, last, width):
+        stop = min(stripe + width, last)
+        ends = starts[stripe:stop].copy()
+        for i in range(len(places)):
+            p, end = places[i], np.int64(indptr[i + 1])
+            while p < end and indices[p] < stop:
+                j = indices[p] - stripe
+                rows[ends[j]] = i
+                values[ends[j]] = data[p]
+                ends[j] += 1
+                p += 1
+            places[i] = p
