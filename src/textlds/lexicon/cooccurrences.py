@@ -54,7 +54,9 @@ def cooccurrences(
     ahead = _added_up(used, rows, (0, columns), threads)
     back = ahead if rows == (0, columns) else _added_up(used, (0, columns), rows, threads)
     both = [(ahead, np.float32(1)), (back.transpose(), np.float32(1))]
-    return _added_up(both, (0, last - first), (0, columns), threads)
+    parts = _parts_added_up(both, (0, last - first), (0, columns), threads)
+    del ahead, back, both  # while the parts are joined there are two of the result
+    return _joined(parts, columns, threads)
 
 
 def merged_rows(
@@ -79,12 +81,19 @@ def _added_up(
     used: Sequence[tuple[SparseMatrix, np.float32]], rows: tuple[int, int], columns: tuple[int, int], threads: int
 ) -> SparseMatrix:
     """Return some rows and columns of Σ_k s_k N_k, columns sorted."""
+    return _joined(_parts_added_up(used, rows, columns, threads), columns[1] - columns[0], threads)
+
+
+def _parts_added_up(
+    used: Sequence[tuple[SparseMatrix, np.float32]], rows: tuple[int, int], columns: tuple[int, int], threads: int
+) -> list[SparseMatrix]:
+    """Return the same as runs of rows."""
     most = sum((np.diff(lag.indptr[rows[0] : rows[1] + 1]) for lag, _ in used), np.zeros(rows[1] - rows[0], np.int64))
 
     def add(span: tuple[int, int]) -> SparseMatrix:
         return _add_range(used, rows[0] + span[0], most[slice(*span)], columns)
 
-    return _joined(parallel_map(add, _ranges(most), threads=threads), columns[1] - columns[0], threads)
+    return parallel_map(add, _ranges(most), threads=threads)
 
 
 def _add_range(
