@@ -262,6 +262,7 @@ def rewrite(folder, *, config=None, **changes):
         ({"config": {"packed": {"precision": "int4", "state_size": 8}}}, "int4"),
         ({"config": {"packed": 7}}, "not that of a packed model"),
         ({"config": {"packed": {"precision": "int8", "state_size": "8"}}}, "sizes"),
+        ({"config": {"state_size": "8"}}, "state_size='8' is not a whole number"),
         ({"config": {"lexicon": False}}, "instead of"),
     ],
 )

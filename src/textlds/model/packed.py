@@ -356,6 +356,8 @@ def read_packed(
             config["state_size"],
             facts["state_size"],
         )
+        if type(d) is not int:
+            raise TypeError(f"state_size={d!r} is not a whole number")
         recipes = own_recipes(config.get("recipes", {}), RECIPES)
     except FormatError:
         raise
