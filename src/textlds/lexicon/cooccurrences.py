@@ -72,7 +72,7 @@ def merged_rows(
     """
     rows, sums = (0, ahead[0].shape[0]), []
     for lags in (ahead, back):
-        used = [(lag, np.float32(weight)) for lag, weight in zip(lags, shape, strict=False) if weight > 0]
+        used = [(lag, np.float32(weight)) for lag, weight in zip(lags, shape, strict=True) if weight > 0]
         sums.append(_added_up(used, rows, (0, columns), 1))
     return _added_up([(one, np.float32(1)) for one in sums], rows, (0, columns), 1)
 
