@@ -13,7 +13,7 @@ tokeniser. Differences to textlds are tested on the test set: McNemar's exact te
 for entities.
 
 --seeds is for textlds; peers are trained --peer-seeds times. --curve draws so many training sentences, --draws times
-(fewer for slow taggers and many sentences), for every tagger, and measures on --dev. --genres trains on each genre of a
+(once where they are all), for every tagger, and measures on --dev. --genres trains on each genre of a
 treebank whose sentence ids begin with it (UD English EWT) and measures on the others of --dev; --adapted NAME=MODEL
 adds a model whose counts have unlabelled text of the genres in them:
 
@@ -49,7 +49,6 @@ from textlds.tagging.entities import convert_tags, entities
 from textlds.tagging.labels import Task
 
 SEEDED = ("spaCy blank", "spaCy + floret", "NLTK perceptron")  # peers that a seed changes
-SLOW = ("CRFsuite", "spaCy blank", "spaCy + floret", "transformer + our network")
 
 
 def main() -> None:
@@ -274,7 +273,7 @@ def curve(
     for size in sizes:
         for name, make in chosen.items():
             values = []
-            for draw in range(_draws(name, size, len(sets["train"]), draws)):
+            for draw in range(1 if size >= len(sets["train"]) else draws):  # all sentences are always the same
                 order = np.sort(np.random.default_rng([size, draw]).permutation(len(sets["train"]))[:size])
                 train = [sets["train"][i] for i in order]
                 # so few labels are no match for a development set as large as the whole
@@ -288,15 +287,6 @@ def curve(
                 row = {"name": name, "sentences": size, "values": values, "mean": float(np.mean(values))}
                 store.add("curve", row, "name", "sentences")
                 print(f"  {size:>6} {name:<26} {np.mean(values):6.2f} ± {np.std(values):.2f}", flush=True)
-
-
-def _draws(name: str, size: int, whole: int, draws: int) -> int:
-    """Return how many draws a tagger gets: all of them while they take seconds."""
-    if size >= whole:
-        return 1
-    if size > 1000 or (size > 300 and name in SLOW):
-        return min(draws, 1 if name in SLOW else 2)
-    return min(draws, 2) if size > 100 and name in SLOW else draws
 
 
 def genres(chosen: dict[str, Callable[..., Peer]], arguments: argparse.Namespace, task: Task, store: Store) -> None:

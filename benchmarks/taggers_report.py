@@ -79,7 +79,8 @@ def _curve(found: dict[str, Any]) -> list[str]:
         rows.append([name, *("" if one is None else _drawn(one) for one in values)])
     measure = "Accuracy" if found["task"] == "tags" else "F1"
     about = (
-        f"{measure} by the number of labelled sentences, mean of so many draws, on a half of the development set. No "
+        f"{measure} by the number of labelled sentences, mean of so many draws (all sentences are one draw), on a "
+        "half of the development set. No "
         "tagger chose its rounds there, but how ours is made (its second layer, and from how many labels on) was "
         "chosen on the whole development set."
     )
