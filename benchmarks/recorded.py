@@ -19,7 +19,7 @@ _WEIGHTINGS = {"model": "fitted", "equal": "equal"}
 
 _SHOWN = {
     r"\bleft \+ word \+ right\b": "left context + word + right context",
-    r"\bstate \+ before \+ word \+ after(, equal evidence)?": "features",
+    r"\bstate \+ before \+ word \+ after(, equal evidence)?": "state and three words",
     r"\bbefore \+ word \+ after\b": "previous word + word + next word",
     r"\bequal evidence\b": "equal weighting",
 }

@@ -35,16 +35,29 @@ class Head:
     right: NDArray[np.int64]
 
 
+BLOCK = 50  # sentences that stay together: neighbours are of one document
+
+
 class Bank:
-    """A treebank with several sets of tags.
+    """A treebank with several sets of tags, cut into training words and measured ones, once or several times.
 
     Args:
-        parts: Training and development sentences, each with every set of tags.
+        sentences: All of them, with every set of tags.
+        pieces: Into how many pieces they are cut, block by block.
+        folds: How many of these are measured, one after the other, each by a network that learnt from all others.
     """
 
-    def __init__(self, parts: Sequence[Sequence[Sequence[Tagged]]]) -> None:
-        self.train, self.dev = ([sentence.tokens for sentence in part[0]] for part in parts)
-        self.heads = [_head(train, dev) for train, dev in zip(*parts, strict=True)]
+    def __init__(self, sentences: Sequence[Sequence[Tagged]], *, pieces: int, folds: int) -> None:
+        self.tokens = [sentence.tokens for sentence in sentences[0]]
+        piece = np.arange(len(self.tokens)) // BLOCK % pieces
+        owners = np.repeat(piece, [len(tokens) for tokens in self.tokens])
+        self.splits: list[tuple[NDArray[np.bool_], list[Head]]] = []
+        for fold in range(folds):
+            parts = [
+                [some[i] for i in np.flatnonzero(rows)] for rows in (piece != fold, piece == fold) for some in sentences
+            ]
+            heads = [_head(*pair) for pair in zip(parts[: len(sentences)], parts[len(sentences) :], strict=True)]
+            self.splits.append((owners == fold, heads))
 
 
 def _head(train: Sequence[Tagged], dev: Sequence[Tagged]) -> Head:
@@ -63,9 +76,12 @@ def _head(train: Sequence[Tagged], dev: Sequence[Tagged]) -> Head:
 def measured(features: Features, bank: Bank, seeds: int) -> tuple[int, list[Hits]]:
     """Return how many numbers the vectors have, and which words are right, (seeds, n) for each set of tags."""
     torch.set_num_threads(1)
-    train, dev = features(bank.train), features(bank.dev)
-    found = [run(train, dev, bank.heads, seed) for seed in range(seeds)]
-    return train.shape[1], [np.stack(hits) for hits in zip(*found, strict=True)]
+    vectors = features(bank.tokens)
+    found = []
+    for seed in range(seeds):
+        folds = [run(vectors[~out], vectors[out], heads, seed) for out, heads in bank.splits]
+        found.append([np.concatenate(hits) for hits in zip(*folds, strict=True)])
+    return vectors.shape[1], [np.stack(hits) for hits in zip(*found, strict=True)]
 
 
 def run(train: Vectors, dev: Vectors, heads: Sequence[Head], seed: int) -> list[Hits]:

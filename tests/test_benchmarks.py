@@ -211,18 +211,22 @@ def test_trials(run, text, tmp_path):
     counts = textlds.count([text], vocab_size=60, threads=1)
     counts.save(tmp_path / "counts")
     textlds.fit(counts, state_size=4, iterations=2, threads=1).save(tmp_path / "model")
-    names = ["features", "state", "features, spelling of the word", "features, states of both neighbours"]
+    base = "state, three words"
+    names = [base, "state", f"{base}, spelling", f"{base}, states of both neighbours"]
     options = (tmp_path / "model", "--data", tmp_path / "data", "--work", tmp_path / "work", "--only", *names)
     rows = run("trials", *options)
     assert [row["trial"] for row in rows] == names
     assert [row["numbers"] for row in rows] == [16, 4, 20, 24]
     tasks = [row["tasks"][f"{bank} universal"] for row in rows for bank in ("ewt", "ptb")]
-    hits = np.load(tmp_path / "work" / "features.npz")["ewt universal"]
-    assert hits.shape == (1, sum(map(len, lines[80:])))
+    measured = [np.load(tmp_path / "work" / "state,-three-words.npz")[f"{bank} universal"] for bank in ("ewt", "ptb")]
+    hits, folds = measured
+    # the first of blocks of fifty sentences is measured, and of the sample one block after the other
+    assert hits.shape == (1, sum(map(len, lines[:50])))
+    assert folds.shape == (1, sum(map(len, lines)))
     assert tasks[0]["accuracy"] == pytest.approx(100 * hits.mean())
     assert tasks[2]["above"] == pytest.approx(tasks[2]["accuracy"] - tasks[0]["accuracy"])
     assert run("trials", *options) == rows  # what is there is kept
-    assert f"| features | 16 | {tasks[0]['accuracy']:.2f} (1) |" in (tmp_path / "trials.md").read_text()
+    assert f"| {base} | 16 | {tasks[0]['accuracy']:.2f} (1) |" in (tmp_path / "trials.md").read_text()
 
 
 def test_language(run, text, tmp_path):
@@ -372,9 +376,9 @@ def test_trials_tell_differences_of_pairs(tmp_path):
     # both taggers are right of 60 words, the second of 30 more: the error of the difference is that of a share of 0.3
     first, second = np.arange(100) < 60, np.arange(100) < 90
     tasks = [f"{bank} {tags}" for bank in ("ewt", "ptb") for tags in ("universal", "ptb")]
-    np.savez(tmp_path / "features.npz", numbers=3, **dict.fromkeys(tasks, first[None]))
+    np.savez(tmp_path / "state,-three-words.npz", numbers=3, **dict.fromkeys(tasks, first[None]))
     np.savez(tmp_path / "more-numbers.npz", numbers=4, **dict.fromkeys(tasks, second[None]))
-    rows = [summary(tmp_path, name) for name in ("features", "more numbers")]
+    rows = [summary(tmp_path, name) for name in ("state, three words", "more numbers")]
     assert summary(tmp_path, "not run") is None
     found = rows[1]["tasks"]["ptb universal"]
     assert found["accuracy"] == pytest.approx(90)
@@ -387,7 +391,7 @@ def test_trials_tell_differences_of_pairs(tmp_path):
     rng = np.random.default_rng(0)
     words = [[f"w{rng.integers(40)}" for _ in range(8)] for _ in range(300)]
     kinds = [[Tagged(tuple(s), tuple(f"{int(w[1:]) % n}" for w in s)) for s in words] for n in (2, 4)]
-    bank = Bank([[some[:200] for some in kinds], [some[200:] for some in kinds]])
+    bank = Bank(kinds, pieces=3, folds=2)
 
     def features(sentences):
         return np.array([np.eye(4, dtype=np.float32)[int(w[1:]) % 4] for s in sentences for w in s])

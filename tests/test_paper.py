@@ -251,6 +251,7 @@ def test_a_report_says_that_test_sets_were_read_before(run, place):
         json.dumps(
             {
                 "pos": {"Some column": {"universal, 25": {"ewt": 91.5, "ptb": 96.25}}},
+                "pos, default": {"Another": {"ptb, 128": {"ewt": 93.5, "ptb": 96.75}}},
                 "ner": {"kind": "some kind", "test": 85.125},
             }
         )
@@ -260,7 +261,8 @@ def test_a_report_says_that_test_sets_were_read_before(run, place):
         page = (place / "results" / "paper.md").read_text(encoding="utf-8")
     finally:
         kept.unlink()
-    assert "Some column, 25 units: 91.50 / 96.25." in page
+    assert "Some column, universal tags, 25 units: 91.50 / 96.25." in page
+    assert "Another, PTB tags, 128 units: 93.50 / 96.75." in page
     assert "the kind chosen then (some kind) had a test F1 of 85.12." in page
 
 

@@ -81,7 +81,7 @@ LOCAL = {
     "transformer": Contender("transformer"),
     "default, state": Contender("default", settings.STATE, settings.EVIDENCE),
     "default, before + word + after": Contender("default", settings.PARTS[1:], settings.EVIDENCE),
-    "default, state + before + word + after": Contender("default", settings.PARTS, settings.EVIDENCE),
+    "default, features": Contender("default", settings.FEATURES, settings.EVIDENCE),
 }
 DEFAULT = [name for name, contender in LOCAL.items() if contender.source == "default"]
 BESIDE = ["word2vec", "word2vec ± 1", "word2vec ± 1, spelling", *DEFAULT]  # with many units, one seed

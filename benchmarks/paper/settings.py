@@ -17,7 +17,8 @@ DEFAULT_COUNT: Options = {**COUNT, "repeats": 1}  # what textlds.train does wher
 DEFAULT_FIT: Options = {"state_size": 200, "iterations": 20, "observations": "profiles"}
 # vectors, by the names of stored figures (benchmarks.recorded)
 STATE = ("state",)  # the paper's vector
-PARTS = ("state", "before", "word", "after")  # the best of ours
+PARTS = ("state", "before", "word", "after")  # the best of ours where words are observed
+FEATURES = ("state", "word", "neighbours", "spelling", "word_meaning")  # the recipe "features" of the default model
 EVIDENCE = "equal"  # with which the best of ours is made; the paper's is made with the model's
 WORDS = "profiles and spelling"  # what words are known by where all count the same
 

@@ -209,7 +209,7 @@ def test_a_batch_that_fails_is_handed_to_the_error_handler(tmp_path):
     [
         ({"assign": "all"}, "assign='all' is not one of 'extension', 'tensor', 'both'"),
         ({"recipe": "state+up"}, "'up' is not a recipe or a word of one"),
-        ({"recipe": "features, filter"}, "'next_word' needs the words to the right"),
+        ({"recipe": "features, filter"}, "'neighbours' needs the words to the right"),
     ],
 )
 def test_wrong_options_are_told_at_once(path, config, message):

@@ -17,7 +17,7 @@ BEFORE = Path(__file__).parents[1] / "data" / "before"
     [
         ("fitted", "paper"),
         ("exact", "left_context+right_context+state, fitted, exact"),
-        ("equal", "features"),
+        ("equal", "state+previous_word+word+next_word"),
         ("equal", textlds.Recipe(["state", "previous_word", "word", "next_word"], weighting="equal")),
     ],
 )

@@ -26,7 +26,7 @@ def test_defaults_and_nothing():
     model = random_model(0)
     np.testing.assert_array_equal(model.encode(TEXTS), model.encode(TEXTS, recipe="context", pooling="mean"))
     assert model.encode(TEXTS).dtype == np.float32
-    assert model.encode([], recipe="features").shape == (0, 12)
+    assert model.encode([], recipe="features").shape == (0, 3 + 3 + 2)  # no spelling and no meaning
 
 
 def test_bad_arguments():

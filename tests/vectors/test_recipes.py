@@ -21,7 +21,7 @@ TEXT = ["aaa", "aab", "zzz", "aac", "aaa"]
 def test_named_recipes():
     assert dict(RECIPES) == {
         "context": Recipe(("state",), "equal", "smooth"),
-        "features": Recipe(("state", "previous_word", "word", "next_word"), "equal", "smooth"),
+        "features": Recipe(("state", "word", "neighbours", "spelling", "word_meaning"), "equal", "smooth"),
         "meaning": Recipe(("sense",), "equal", "smooth"),
         "paper": Recipe(("state",), "fitted", "smooth"),
     }
@@ -44,7 +44,7 @@ def valid_recipes():
                 yield Recipe(parts, weighting, method)
             except ArgumentError:
                 assert method == "filter"
-                assert {"right_context", "next_word"} & set(parts)
+                assert {"right_context", "next_word", "neighbours"} & set(parts)
 
 
 def test_every_recipe_is_read_back_from_its_own_words():
@@ -75,7 +75,7 @@ def test_the_words_of_a_recipe_come_in_any_order():
         ("filter, smooth, state", "has 2 methods"),
         ("paper, context", "has 2 names"),
         ("features+left_context", "'features' has its parts already"),
-        ("features, filter", "'next_word' needs the words to the right"),
+        ("features, filter", "'neighbours' needs the words to the right"),
         ("context, exact", "weighting='equal' replaces"),
         ("", "is empty; name one of 'context'"),
         (" , +", "is empty"),

@@ -16,6 +16,8 @@ from textlds.vectors import space as space_module
 from textlds.vectors.recipes import MEANING_PARTS, PARTS, Recipe
 
 TEXT = ["aaa", "aab", "zzz", "aac", "aaa", "aaa", "aah", "aad", "aab", "aab"]
+_RIGHT = ("right_context", "next_word", "neighbours")  # parts that need the words to the right
+_FITTED = tuple(part for part in PARTS if part != "spelling")  # parts that weighting="fitted" has
 
 
 def vectors(model, texts, *, parts="state", weighting="fitted", method="smooth", **options):
@@ -59,7 +61,9 @@ def test_a_text_has_the_same_bits_alone_and_among_others(weighting, method, dtyp
     rng = np.random.default_rng(0)
     words = [*names(59), "unseen", "unheard"]
     texts = [[words[i] for i in rng.integers(0, len(words), n)] for n in (7, 1, 40, 2, 64, 65, 7, 700, 3, 30, 1)]
-    parts = [part for part in PARTS if method != "filter" or part not in ("right_context", "next_word")]
+    parts = [part for part in PARTS if method != "filter" or part not in _RIGHT]
+    if weighting == "fitted":
+        parts.remove("spelling")
     options = {"parts": parts, "weighting": weighting, "method": method, "dtype": dtype, "threads": 1}
     together = vectors(model, texts, **options)
     for text, found in zip(texts, together, strict=True):
@@ -97,18 +101,19 @@ def test_nothing_is_left_of_the_first_token_and_right_of_the_last():
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_every_part_has_length_one(dtype):
     model = with_meaning(random_model(0))
-    found = vectors(model, [TEXT], parts=PARTS, dtype=dtype)[0]
-    widths = [5 if part in MEANING_PARTS else 3 for part in PARTS]
+    found = vectors(model, [TEXT], parts=PARTS, dtype=dtype, weighting="equal")[0]
+    widths = [5 if part in MEANING_PARTS else 2 if part == "neighbours" else 3 for part in PARTS]
     assert found.shape == (len(TEXT), sum(widths)) == (len(TEXT), model.dimensions("+".join(PARTS)))
     assert found.dtype == dtype
     parts = np.split(found, np.cumsum(widths)[:-1], axis=1)
     norms = np.stack([np.linalg.norm(part, axis=1) for part in parts], axis=1)
     norms[0, [PARTS.index("left_context"), PARTS.index("previous_word")]] += 1
     norms[-1, [PARTS.index("right_context"), PARTS.index("next_word")]] += 1
+    norms = np.delete(norms, PARTS.index("neighbours"), axis=1)  # it is what is left of vectors of length one
     np.testing.assert_allclose(norms, 1, atol=1e-6)
 
 
-@pytest.mark.parametrize("parts", list(itertools.permutations(PARTS, 2)))
+@pytest.mark.parametrize("parts", list(itertools.permutations(_FITTED, 2)))
 @pytest.mark.parametrize("method", ["smooth", "exact"])
 def test_parts_are_side_by_side_in_the_order_named(parts, method):
     model = with_meaning(random_model(1))
@@ -260,7 +265,7 @@ def test_the_same_bits_for_any_number_of_threads(fitted):
     model, text = fitted
     texts = [text[i : i + n] for i, n in enumerate([3000, 0, 17, 1, *range(30, 400)])]
     for method in ("smooth", "exact"):
-        one, two = (vectors(model, texts, parts=PARTS, method=method, threads=n) for n in (1, 2))
+        one, two = (vectors(model, texts, parts=_FITTED, method=method, threads=n) for n in (1, 2))
         assert [len(v) for v in one] == [len(text) for text in texts]
         assert all(a.tobytes() == b.tobytes() for a, b in zip(one, two, strict=True))
 
@@ -328,7 +333,7 @@ def test_a_model_whose_noise_drowns_everything_says_nothing():
     """Böhning's noise leaves C = 0 after some iterations; no part may be a division by zero."""
     model = fit(counts_of([markov_sentence(1, 3000, V=20)]), state_size=3, iterations=80, noise="bohning")
     assert not model.params.C.any()
-    for part in set(PARTS) - set(MEANING_PARTS):
+    for part in set(_FITTED) - set(MEANING_PARTS):
         assert not vectors(model, [["aaa", "aab", "aac"]], parts=part)[0].any()
     np.testing.assert_allclose(model.log_likelihood(["aaa aab"])[0].values, 0, atol=1e-12)
 
@@ -340,7 +345,7 @@ def test_both_engines_give_the_same_vectors(method, dtype, fitted):
     model, _ = fitted
     rng = np.random.default_rng(0)
     texts = [rng.choice(model.vocabulary.words, n).tolist() + ["unheard"] * (n % 3) for n in (3, 1, 70, 0, 900, 17)]
-    recipe = Recipe([part for part in PARTS if method == "smooth" or part not in ("right_context", "next_word")],
+    recipe = Recipe([part for part in PARTS if method == "smooth" or part not in _RIGHT],
                     method=method)  # fmt: skip
     space = model.spaces.space(dtype, "equal")
     assert space._diagonal is not None

@@ -79,7 +79,7 @@ def test_memory_does_not_grow():
 
 def test_bad_arguments():
     model = random_model(0)
-    for recipe, part in (("features", "next_word"), ("right_context", "right_context")):
+    for recipe, part in (("features", "neighbours"), ("right_context", "right_context")):
         with pytest.raises(ArgumentError, match=f"'{part}' needs the words to the right"):
             model.stream(recipe=recipe)
     with pytest.raises(ArgumentError, match="7 is not a token"):

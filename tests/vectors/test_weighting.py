@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.worlds import counts_of, fit, markov_sentence, random_model, rows_of
+from model.worlds import counts_of, fit, markov_sentence, random_model, rows_of, with_meaning
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.vocabulary import Vocabulary
+from textlds.errors import ArgumentError
 from textlds.lexicon.features import spelling_features
 from textlds.lexicon.lexicon import Lexicon
 from textlds.lexicon.unknown import SHRINKAGE, shrunk
 from textlds.model.textlds import TextLDS
-from textlds.vectors.recipes import Recipe
+from textlds.vectors.recipes import RECIPES, Recipe
 from textlds.vectors.weighting import MEMORY
 
 TEXT = ["aaa", "aab", "zzz", "aac", "aaa", "aaa", "aah", "aad", "aab", "aab"]
@@ -137,6 +138,46 @@ def test_the_parts_of_a_word_alone_are_what_the_lexicon_says():
     stream = model.stream(recipe="previous_word+word")
     pushed = np.array([stream.push(token) for token in TEXT])
     np.testing.assert_allclose(pushed, np.hstack([np.vstack([np.zeros(3), words[:-1]]), words]), atol=1e-6)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_neighbours_and_spelling_are_what_the_lexicon_says(many, monkeypatch):
+    if many:  # with a table of what the spelling of the most frequent words says, and others beside it
+        monkeypatch.setattr("textlds.vectors.space._SEVERAL", 1)
+        monkeypatch.setattr("textlds.vectors.space._COMMON", 5)
+    model = with_lexicon(random_model(2, V=12, h=6))
+    every = np.array([*words_by_hand(model), spelt_by_hand(model.lexicon, "zzz")])
+    words = every[[12 if token == "zzz" else model.vocabulary.id(token) for token in TEXT]]
+    spellings = np.array([spelt_by_hand(model.lexicon, token) for token in TEXT])
+    nothing = np.zeros(2)
+    beside = [np.vstack([nothing, words[:-1, :2]]), np.vstack([words[1:, :2], nothing])]
+    packed = model.quantized("float32")
+    for some in (model, packed):
+        np.testing.assert_allclose(some(TEXT, recipe="neighbours").vectors, np.hstack(beside), atol=1e-6)
+        np.testing.assert_allclose(some(TEXT, recipe="spelling").vectors, spellings, atol=1e-6)
+        stream = some.stream(recipe="spelling")
+        np.testing.assert_allclose([stream.push(token) for token in TEXT], spellings, atol=1e-6)
+    both = list(model.embed([TEXT, [], TEXT[:4]], recipe="spelling+neighbours", dtype="float64"))
+    np.testing.assert_allclose(both[0].vectors, np.hstack([spellings, *beside]), atol=1e-6)
+    assert model.dimensions("spelling+neighbours") == 6 + 2 * 2
+
+
+def test_features_leave_out_what_a_model_does_not_have():
+    plain = random_model(2, V=12, h=6)
+    model = with_lexicon(plain)
+    with pytest.raises(ArgumentError, match="'spelling' needs a model that knows words by their spelling"):
+        plain(TEXT, recipe="state+spelling")
+    with pytest.raises(ArgumentError, match=r"'spelling' needs .* weighting='equal'"):
+        model(TEXT, recipe="spelling, fitted")
+    assert plain.recipe("features").parts == ("state", "word", "neighbours")
+    assert model.recipe("features").parts == ("state", "word", "neighbours", "spelling")
+    assert model.recipe("features, fitted").parts == ("state", "word", "neighbours")
+    assert with_meaning(model).recipe("features") == RECIPES["features"]
+    packed = with_meaning(model).quantized("float32")
+    assert packed.recipe("features") == RECIPES["features"]
+    assert plain.quantized("float32").recipe("features").parts == ("state", "word", "neighbours")
+    for some in (plain, model, packed):
+        assert some(TEXT, recipe="features").vectors.shape == (len(TEXT), some.dimensions("features"))
 
 
 def test_the_papers_vectors_are_what_they_were():

@@ -23,8 +23,9 @@ INTRO = (
     "the columns themselves. ± is the standard deviation over seeds. Settings were chosen on development sets; the "
     "constants of equal weighting and the parts of the best vectors in some forty trials on those of the two "
     "treebanks, universal tags, one seed each, so that figures on development sets are slightly optimistic. "
-    "Nothing was chosen on test sets. *features* is the recipe of that name: the state, the previous word, the word "
-    "and the next word, with equal weighting."
+    "Nothing was chosen on test sets. *state and three words* are the state, the previous word, the word and the next "
+    "word, with equal weighting. *features* is the recipe of that name: the state, the word, the leading numbers of "
+    "its neighbours, its spelling and its meaning."
 )
 
 

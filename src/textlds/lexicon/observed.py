@@ -83,9 +83,9 @@ def observe(lexicon: Lexicon, frequencies: Vector, vocabulary: Vocabulary) -> Ob
             "Count more text, or fit with observations='words'."
         )
     if not kept.all():
-        directions = directions[:, kept]
+        values, directions = values[kept][::-1], directions[:, kept][:, ::-1]  # what tells most words apart first
         vectors, centre = vectors @ directions, centre @ directions
         spelling = (spelling @ directions).astype(np.float32)
-        values, directions = values[kept], np.eye(len(values[kept]))
+        directions = np.eye(len(values))
     whitening = directions / np.sqrt(values) @ directions.T
     return ObservedLexicon(vectors.astype(np.float32), spelling, centre, whitening, meaning=lexicon.meaning)

@@ -49,7 +49,16 @@ from textlds.model.textlds import TextLDS
 from textlds.progress import ProgressOption, resolve
 from textlds.storage.arrays import read_arrays, width, write_arrays
 from textlds.storage.folders import new_folder, read_config, read_json, write_config, write_json
-from textlds.vectors.recipes import RECIPES, Recipe, RecipeLike, Weighting, own_recipes, resolve_recipe
+from textlds.vectors.recipes import (
+    MEANING_PARTS,
+    RECIPES,
+    Part,
+    Recipe,
+    RecipeLike,
+    Weighting,
+    own_recipes,
+    resolve_recipe,
+)
 from textlds.vectors.spaces import check_dtype
 from textlds.vectors.stored import CARRY, CONTEXTS, SMALL, StoredSpace, StoredTables, reduced
 
@@ -144,7 +153,12 @@ class PackedModel(TextLDS):
         chosen = resolve_recipe(recipe, self.recipes)
         if chosen.weighting != "equal":
             raise ArgumentError(f"recipe={str(recipe)!r} has weighting={chosen.weighting!r}: {_ABSENT}")
-        return super().recipe(chosen)
+        return super().recipe(recipe)
+
+    def _serves(self, part: Part, weighting: Weighting) -> bool:
+        if part == "spelling":
+            return self.tables.spelling is not None
+        return part not in MEANING_PARTS or self.tables.meaning is not None
 
     @property
     def params(self) -> LDSParams:

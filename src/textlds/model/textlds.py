@@ -37,7 +37,18 @@ from textlds.model.probabilities import Gains, Probabilities
 from textlds.model.sharing import Shared
 from textlds.model.words import WordKind, Words, similar_words
 from textlds.vectors.pooling import Pooling, check_pooling, pooled_texts
-from textlds.vectors.recipes import MEANING_PARTS, RECIPES, Recipe, RecipeLike, own_recipes, resolve_recipe
+from textlds.vectors.recipes import (
+    MEANING_PARTS,
+    RECIPES,
+    Part,
+    Recipe,
+    RecipeLike,
+    Weighting,
+    is_named,
+    own_recipes,
+    part_size,
+    resolve_recipe,
+)
 from textlds.vectors.space import TokenVectors as TokenVectors
 from textlds.vectors.spaces import Spaces
 from textlds.vectors.streaming import TokenStream
@@ -191,8 +202,14 @@ class TextLDS(Probabilities, Shared):
         return MappingProxyType({**RECIPES, **self._own_recipes})
 
     def recipe(self, recipe: RecipeLike) -> Recipe:
-        """Return the recipe that a name or a spelled-out recipe means for this model."""
+        """Return the recipe that a name or a spelled-out recipe means for this model.
+
+        ``"features"`` leaves out what the model does not have; a recipe that is spelled out must be served.
+        """
         chosen = resolve_recipe(recipe, self.recipes)
+        if is_named(recipe):
+            served = tuple(part for part in chosen.parts if self._serves(part, chosen.weighting))
+            chosen = replace(chosen, parts=served or chosen.parts)
         if self.observations == "profiles" and chosen.weighting == "fitted":
             raise ArgumentError(
                 f"recipe={str(recipe)!r} weights words as a model of one-hot words does, but this model observes "
@@ -205,10 +222,16 @@ class TextLDS(Probabilities, Shared):
             )
         return chosen
 
+    def _serves(self, part: Part, weighting: Weighting) -> bool:
+        if part == "spelling":
+            return self.lexicon is not None and weighting == "equal"
+        return part not in MEANING_PARTS or (self.lexicon is not None and self.lexicon.meaning is not None)
+
     def dimensions(self, recipe: RecipeLike = "context") -> int:
         """Return d, the length of the vectors of a recipe."""
         parts = self.recipe(recipe).parts
-        return sum(self.meaning_size if part in MEANING_PARTS else self.state_size for part in parts)
+        about = self.meaning_size if set(MEANING_PARTS) & set(parts) else 0
+        return sum(part_size(part, self.state_size, about) for part in parts)
 
     def with_recipes(self, **recipes: RecipeLike) -> TextLDS:
         """Return the same model with recipes of its own, which are saved with it.

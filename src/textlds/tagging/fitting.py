@@ -41,13 +41,14 @@ from textlds.vectors.recipes import RecipeLike
 
 # Labelled ones, below which there are few, and very few. UD EWT, a half of dev, 10, 30, 100 and 300 sentences (160 to
 # 4,900 tokens; four, four, three and two draws): word 72.3, 82.6, 87.8, 90.3; state and word 70.2, 81.8, 88.4, 90.8;
-# state 64.3, 79.8, 87.4, 91.3; features 90.9 with 300. Entities have clusters instead.
+# state 64.3, 79.8, 87.4, 91.3; with neighbours 90.9 with 300. Entities have clusters instead.
+WITH_NEIGHBOURS = "state+previous_word+word+next_word"  # spelling and neighbours are hashed features as well
 FEW_TOKENS, VERY_FEW_TOKENS = 2_000, 1_000
 _APART = 1 << 20  # of the seeds of networks that are averaged
 _GRID: tuple[dict[str, Any], ...] = (
     {},
     {"recipe": "context"},
-    {"recipe": "features"},
+    {"recipe": WITH_NEIGHBOURS},
     {"lexical": False},
     {"dropout": 0.25},
     {"dropout": 0.5, "feature_dropout": 0.4},
@@ -286,7 +287,7 @@ def _recipe_for(tokens: int) -> str:
     """Return the recipe of a tagger with so many labelled tokens."""
     if tokens < VERY_FEW_TOKENS:
         return "word"
-    return "state+word" if tokens < FEW_TOKENS else "features"
+    return "state+word" if tokens < FEW_TOKENS else WITH_NEIGHBOURS
 
 
 def _own_counts(counts: LagCounts | PathLike, model: TextLDS) -> LagCounts:

@@ -24,14 +24,15 @@ from textlds.errors import ArgumentError, check_choice
 from textlds.inference.engine import Method
 
 Part = Literal[
-    "state", "left_context", "right_context", "word", "previous_word", "next_word", "sense", "word_meaning", "topic"
-]
+    "state", "left_context", "right_context", "word", "previous_word", "next_word", "neighbours", "spelling", "sense",
+    "word_meaning", "topic",
+]  # fmt: skip
 Weighting = Literal["equal", "fitted"]
 PARTS: tuple[Part, ...] = get_args(Part)
 WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
 METHODS: tuple[Method, ...] = get_args(Method)
 MEANING_PARTS: tuple[Part, ...] = ("sense", "word_meaning", "topic")  # which need no state
-_RIGHT: tuple[Part, ...] = ("right_context", "next_word")  # parts that need the words to the right
+_RIGHT: tuple[Part, ...] = ("right_context", "next_word", "neighbours")  # parts that need the words to the right
 
 
 def _words(text: str) -> list[str]:
@@ -53,10 +54,12 @@ class Recipe:
 
     Attributes:
         parts: Side by side, in this order; each is a vector of length one with as many numbers as the state has, or
-            as the vectors of meaning have (``"sense"``, ``"word_meaning"``, ``"topic"``).
+            as the vectors of meaning have (``"sense"``, ``"word_meaning"``, ``"topic"``), but for ``"neighbours"``.
             ``"state"``: the word in its context; ``"left_context"``: what the words to its left predict;
             ``"right_context"``: what the words to its right add; ``"word"``, ``"previous_word"``, ``"next_word"``: the
-            word, the one before and the one after, each by itself; ``"sense"``: what the word is about in its
+            word, the one before and the one after, each by itself; ``"neighbours"``: the leading quarter of the numbers
+            of the one before and of the one after; ``"spelling"``: what the spelling of the word alone says;
+            ``"sense"``: what the word is about in its
             passage; ``"word_meaning"``: what it is about by itself; ``"topic"``: what the passage is about.
         weighting: ``"equal"``: every word has the same weight, its vector comes from the lexicon, and an unknown word's
             from its spelling; ``"fitted"``: the gains of the fitted model, as in the paper.
@@ -94,10 +97,24 @@ class Recipe:
 
 RecipeLike = str | Recipe
 
+
+def part_size(part: Part, state_size: int, meaning_size: int) -> int:
+    """Return how many numbers a part has."""
+    if part == "neighbours":
+        return 2 * leading(state_size)
+    return meaning_size if part in MEANING_PARTS else state_size
+
+
+def leading(size: int) -> int:
+    """Return how many numbers of a word's vector stand in ``"neighbours"``: those that tell the most words apart."""
+    return -(-size // 4)
+
+
 RECIPES: Mapping[str, Recipe] = MappingProxyType(
     {
         "context": Recipe("state"),  # the default for vectors in context
-        "features": Recipe("state+previous_word+word+next_word"),  # the default wherever a classifier is fed
+        # the default wherever a classifier is fed; of a model that has no spelling or meaning, without these
+        "features": Recipe("state+word+neighbours+spelling+word_meaning"),
         "meaning": Recipe("sense"),  # the default for search: what the word is about in its passage
         "paper": Recipe("state", weighting="fitted"),  # the vectors of the paper
     }
@@ -139,6 +156,11 @@ def resolve_recipe(recipe: RecipeLike, named: Mapping[str, Recipe] = RECIPES) ->
     if found["part"]:
         changes["parts"] = found["part"]
     return replace(named[found["name"][0]] if found["name"] else Recipe(), **changes)
+
+
+def is_named(recipe: RecipeLike) -> bool:
+    """Tell whether a recipe is given by one of the names of RECIPES."""
+    return isinstance(recipe, str) and any(word in RECIPES for word in _words(recipe))
 
 
 def check_recipe(recipe: RecipeLike) -> None:

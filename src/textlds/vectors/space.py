@@ -11,6 +11,8 @@ instead.
     word           k(w_t)          what the word says by itself, whatever the context
     previous_word  k(w_{t−1})      what the previous word says by itself; zeros at the beginning of a sequence
     next_word      k(w_{t+1})      what the next word says by itself; zeros at the end of a sequence
+    neighbours     leading quarters of previous_word and next_word: a classifier gains little from the rest of them
+    spelling       s(w_t)          what the spelling of the word says, of known words too
 
 and sense, word_meaning and topic: see :mod:`textlds.vectors.meaning`.
 """
@@ -36,18 +38,19 @@ from textlds.inference.scans import copy_words
 from textlds.inference.windows import flatten, visible, windows
 from textlds.lds.canonical import CanonicalSystem
 from textlds.lds.second_moments import PosteriorMoments
-from textlds.lexicon.unknown import Speller, UnknownWords, number_unknown
+from textlds.lexicon.unknown import Speller, UnknownWords, number_unknown, spelt
 from textlds.linalg.products import product
-from textlds.linalg.psd import sqrt_and_inverse
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.tall import Tall
 from textlds.linalg.threads import lazy_map
-from textlds.linalg.types import Array, Matrix, Vector
+from textlds.linalg.types import Array, Vector
 from textlds.vectors.meaning import MeaningSpace, require_meaning
-from textlds.vectors.recipes import MEANING_PARTS, Part, Recipe
+from textlds.vectors.of_context import inverse_root, moment_of, part_means, second_moments_of
+from textlds.vectors.of_words import OF_WORDS, pieces_of_words, shifted
+from textlds.vectors.recipes import MEANING_PARTS, Part, Recipe, part_size
 
-_SHIFTS = {"previous_word": -1, "word": 0, "next_word": 1}  # parts that are a word's own vector, and whose
 _MANY = 2048  # distinct words of a window from which on tables of frequent words pay
+_SEVERAL = 512  # likewise for a table of what their spelling says, which windows of wide vectors are small for
 _COMMON = 1 << 14  # words that such tables have: 13 MB a part and 26 MB at h = 200
 
 
@@ -173,6 +176,45 @@ class EmbeddingSpace:
         vectors[rows < 0] = 0
         return vectors
 
+    def spellings_at(self, rows: NDArray[Any], unknown: UnknownWords | None = None) -> Array:
+        """Return what the spelling of words says, by their rows."""
+        size = len(self._require_speller().vocabulary)
+        known = rows < size
+        found = np.empty((len(rows), self.size), self._engine.dtype)
+        if len(rows) >= _SEVERAL or "_common_spellings" in vars(self):
+            common = rows < len(self._common_spellings)
+            found[common] = self._common_spellings[rows[common]]
+            found[known & ~common] = self._spelt(rows[known & ~common])
+        else:
+            found[known] = self._spelt(rows[known])
+        if unknown is not None:
+            found[~known] = unknown.words[rows[~known] - size]
+        return found
+
+    def spelling_of(self, token: str, vocabulary: Vocabulary) -> Array:
+        """Return what the spelling of one token says."""
+        row = vocabulary.id(token)
+        name = vocabulary.words[row] if row < vocabulary.n_types else token
+        found: Array = spelt([name], self._require_speller().spelling, vocabulary)[0].astype(self._engine.dtype)
+        return found
+
+    @cached_property
+    def _common_spellings(self) -> Array:
+        return self._spelt(np.arange(min(_COMMON, len(self._frequencies))))
+
+    def _spelt(self, rows: NDArray[Any]) -> Array:
+        speller = self._require_speller()
+        words = [speller.vocabulary.words[row] for row in rows.tolist()]
+        return spelt(words, speller.spelling, speller.vocabulary).astype(self._engine.dtype)
+
+    def _require_speller(self) -> Speller:
+        if self._speller is None:
+            raise ArgumentError(
+                "the part 'spelling' needs a model that knows words by their spelling, and weighting='equal'. Leave "
+                "the part out, or fit again."
+            )
+        return self._speller
+
     def of_token(self, token: str, vocabulary: Vocabulary, *, alone: bool) -> tuple[Array, Array]:
         """Return the gain of one token, and its vector as a word alone if that is wanted (it takes a table of all)."""
         row = vocabulary.id(token)
@@ -185,7 +227,8 @@ class EmbeddingSpace:
 
     def columns(self, recipe: Recipe) -> list[int]:
         """Return where each part of a recipe begins in its vectors, with their length at the end."""
-        widths = (self.meaning.size if part in MEANING_PARTS else self.size for part in recipe.parts)
+        about = self.meaning.size if set(MEANING_PARTS) & set(recipe.parts) else 0
+        widths = (part_size(part, self.size, about) for part in recipe.parts)
         return list(itertools.accumulate(widths, initial=0))
 
     def alone(self, recipe: Recipe) -> Array:
@@ -193,7 +236,7 @@ class EmbeddingSpace:
 
         Each is a unit vector; parts that come from other words are zero.
         """
-        if not {"state", "word", "sense", "word_meaning"} & set(recipe.parts):
+        if not {"state", "word", "spelling", "sense", "word_meaning"} & set(recipe.parts):
             raise ArgumentError(
                 f"the recipe '{recipe}' has no part that a word has by itself ('sense', 'state', 'word'), so there "
                 f"is nothing to compare with. Use the recipe 'meaning' or 'context'."
@@ -203,11 +246,13 @@ class EmbeddingSpace:
     def _alone(self, part: Part, recipe: Recipe) -> Array:
         if part == "word":
             return self.words
+        if part == "spelling":
+            return self.spellings_at(np.arange(len(self.words)))
         if part in ("sense", "word_meaning"):
             return self.meaning.words.astype(self._engine.dtype)
         if part != "state":
             return np.zeros((len(self.words), self.columns(Recipe([part]))[-1]), self._engine.dtype)
-        return on_sphere(self.all_gains @ self.whitener(_moment(part, recipe)))
+        return on_sphere(self.all_gains @ self.whitener(moment_of(part, recipe)))
 
     def embed_texts(
         self, encoder: Encoder, texts: Iterable[Text], recipe: Recipe, *, threads: int
@@ -280,16 +325,16 @@ class EmbeddingSpace:
         numbers, distinct = distinct_words(ids, int(ids.max(initial=-1)) + 1)
         placed = zip(self.columns(recipe), recipe.parts, strict=False)
         own = [(column, part) for column, part in placed if part not in MEANING_PARTS]
-        readings = [(self._reading(part, recipe), column) for column, part in own if part not in _SHIFTS]
+        readings = [(self._reading(part, recipe), column) for column, part in own if part not in OF_WORDS]
         if readings:
             common = self._common if len(distinct) >= _MANY else None
             gains = self._distinct_gains(distinct, unknown, common)
             diagonal.run(numbers, gains, starts, readings, out, threads=threads, common=common, words=distinct)
         if len(readings) < len(own):
-            words = self.words_at(distinct, unknown)
+            of_words = pieces_of_words(self, recipe, distinct, unknown)
             for column, part in own:
-                if part in _SHIFTS:
-                    copy_words(words, _shifted(numbers, starts, _SHIFTS[part]), out, 0, len(ids), column)
+                for offset, table, shift in of_words.get(part, ()):
+                    copy_words(table, shifted(numbers, starts, shift), out, 0, len(ids), column + offset)
 
     @cached_property
     def _common(self) -> CommonWords:
@@ -307,7 +352,7 @@ class EmbeddingSpace:
         return gains
 
     def _reading(self, part: Part, recipe: Recipe) -> Reading:
-        name = _moment(part, recipe)
+        name = moment_of(part, recipe)
         if name not in self._readings and self._diagonal is not None:
             matrix = self.whitener(name).astype(np.float64)
             self._readings[name] = self._diagonal.reading(part, matrix, smooth=recipe.method != "filter")
@@ -333,64 +378,23 @@ class EmbeddingSpace:
             unknown: Those of words without a row.
         """
         columns = self.columns(recipe)
-        words = {part: _shifted(ids, starts, _SHIFTS[part]) for part in recipe.parts if part in _SHIFTS}
+        numbers, distinct = distinct_words(ids, int(ids.max(initial=-1)) + 1)
+        of_words = {
+            part: [(offset, table, shifted(numbers, starts, shift)) for offset, table, shift in pieces]
+            for part, pieces in pieces_of_words(self, recipe, distinct, unknown).items()
+        }
 
         def consume(posterior: Posterior, rows: Index, places: Index) -> None:
-            for part, start, end in zip(recipe.parts, columns, columns[1:], strict=False):
+            for part, start in zip(recipe.parts, columns, strict=False):
                 if part in MEANING_PARTS:
                     continue
-                if part in words:
-                    out[places, start:end] = self.words_at(words[part][places], unknown)
+                if part in OF_WORDS:
+                    for offset, table, whose in of_words[part]:
+                        whose = whose[places]
+                        begin = start + offset
+                        out[places, begin : begin + table.shape[1]] = np.where(whose[:, None] < 0, 0, table[whose])
                 else:
-                    packed = product(part_means(posterior, part), self.whitener(_moment(part, recipe)))
+                    packed = product(part_means(posterior, part), self.whitener(moment_of(part, recipe)))
                     unpack_on_sphere(packed, rows, places, out, start)
 
         return consume
-
-
-def second_moments_of(system: CanonicalSystem, moments: PosteriorMoments) -> dict[str, Matrix]:
-    """Return E[y yᵀ] of every part that depends on the context, and of the filtered state."""
-    filt, cross, smooth = moments.filt_filt, moments.smooth_filt, moments.smooth_smooth
-    return {
-        "state": smooth,
-        "filter": filt,
-        "left_context": system.A @ filt @ system.A.T,
-        "right_context": smooth - cross - cross.T + filt,
-    }
-
-
-def inverse_root(second_moment: Matrix, part: str) -> Matrix:
-    """Return E[y yᵀ]^-½ of a part."""
-    # Σ_filt = I here, so a variance of 1e-30 is none; with it the root stays finite for a model with C = 0
-    _, inverse = sqrt_and_inverse(second_moment + 1e-30 * np.eye(len(second_moment)), floor=1e-8)
-    check_finite(inverse, f"second moments of the part {part!r}")
-    return inverse
-
-
-def _moment(part: Part, recipe: Recipe) -> str:
-    """Return the name of the second moment that whitens a part."""
-    return "filter" if part == "state" and recipe.method == "filter" else part
-
-
-def _shifted(ids: NDArray[np.int32], starts: Index, shift: int) -> NDArray[np.int32]:
-    """Return the row of the word ``shift`` positions on in the same sequence, -1 where there is none."""
-    if shift == 0:
-        return ids
-    shifted = np.full_like(ids, -1)
-    inside = starts[:-1][np.diff(starts) > 0]  # the first positions of sequences that are not empty
-    if shift < 0:
-        shifted[1:] = ids[:-1]
-        shifted[inside] = -1
-    else:
-        shifted[:-1] = ids[1:]
-        shifted[inside[1:] - 1] = -1
-    return shifted
-
-
-def part_means(posterior: Posterior, part: Part) -> Array:
-    """Return the posterior mean that a part is made of."""
-    if part == "left_context":
-        return posterior.pred
-    if posterior.smooth is None or posterior.right is None:
-        return posterior.filt
-    return posterior.smooth if part == "state" else posterior.right

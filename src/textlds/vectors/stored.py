@@ -30,8 +30,9 @@ from textlds.linalg.quantized import Precision, RowTable, quantized
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.types import Array, Matrix, Vector
 from textlds.vectors.meaning import MeaningSpace, require_meaning
+from textlds.vectors.of_context import inverse_root, second_moments_of
 from textlds.vectors.recipes import Recipe
-from textlds.vectors.space import EmbeddingSpace, inverse_root, second_moments_of
+from textlds.vectors.space import EmbeddingSpace
 
 WHITENED = ("state", "filter", "left_context", "right_context")
 SMALL = ("A", "shrink", *(f"whitener.{part}" for part in WHITENED))

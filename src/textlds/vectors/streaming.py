@@ -42,6 +42,8 @@ class TokenStream:
         for part in self._parts:
             if part in about:
                 vectors.append(about[part])
+            elif part == "spelling":
+                vectors.append(self._space.spelling_of(token, self._vocabulary))
             elif part in ("word", "previous_word"):
                 vectors.append(word if part == "word" else self._previous)
             else:
