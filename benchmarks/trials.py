@@ -191,8 +191,8 @@ def report(rows: list[dict[str, Any]]) -> str:
             "Ways to more accurate tags, tried without test sets. Per cent of tags, read off the vectors by a network "
             f"with {HIDDEN} units that tells both sets of tags, learnt in {EPOCHS} epochs from training and "
             "development sentences but those that are measured: a quarter of UD English EWT, and all of the "
-            "Penn Treebank's sample, a fifth at a time. Nothing is chosen on these, so that figures are lower than where the best "
-            "epoch is. In "
+            "Penn Treebank's sample, a fifth at a time. Nothing is chosen on these, so that figures are lower than "
+            "where the best epoch is. In "
             f"brackets, how much that is above *{BASE}*, with the standard error of the difference over words, and the "
             "number of seeds. The default model of 75 million tokens of Wikipedia, unless the row names "
             f"another fit. {_verdict(rows)} `python -m benchmarks.trials` prints these figures.",
