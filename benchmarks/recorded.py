@@ -21,6 +21,7 @@ _SHOWN = {
     r"\bleft \+ word \+ right\b": "left context + word + right context",
     r"\bstate \+ before \+ word \+ after(, equal evidence)?": "state and three words",
     r"\bbefore \+ word \+ after\b": "previous word + word + next word",
+    r"\bstate \+ word \+ neighbours \+ spelling \+ word_meaning(, equal evidence)?": "features",
     r"\bequal evidence\b": "equal weighting",
 }
 

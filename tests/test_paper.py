@@ -131,9 +131,9 @@ def test_ner(run):
     test = cells["Lex + LDS against Lex"]["figures"]["test"]
     assert test["p"] == 1.0
     assert test["difference"] == 0.0
-    # of the default model, the development set chooses between the state and the recipe for classifiers
+    # of the default model, the development set chooses between the state, it and three words, and the recipe features
     tried = {cell["settings"]["kind"]: cell["figures"]["f1"] for key, cell in cells.items() if "dev / Lex + def" in key}
-    assert len(tried) == 2
+    assert len(tried) == 3
     final = cells["Lex + default / seed 0"]["figures"]
     assert tried[final["kind"]] == max(tried.values()) == final["dev"]
 

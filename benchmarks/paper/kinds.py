@@ -25,3 +25,4 @@ def kind_features(model: textlds.TextLDS, kind: str) -> Features:
 
 STATE = kind_name(settings.STATE)  # the paper's
 BEST = kind_name(settings.PARTS, settings.EVIDENCE)  # ours
+FEATURES = kind_name(settings.FEATURES, settings.EVIDENCE)  # the recipe of that name
