@@ -253,6 +253,7 @@ def test_a_report_says_that_test_sets_were_read_before(run, place):
                 "pos": {"Some column": {"universal, 25": {"ewt": 91.5, "ptb": 96.25}}},
                 "pos, default": {"Another": {"ptb, 128": {"ewt": 93.5, "ptb": 96.75}}},
                 "ner": {"kind": "some kind", "test": 85.125},
+                "ner, default": {"kind": "another kind", "test": 86.125},
             }
         )
     )
@@ -264,6 +265,7 @@ def test_a_report_says_that_test_sets_were_read_before(run, place):
     assert "Some column, universal tags, 25 units: 91.50 / 96.25." in page
     assert "Another, PTB tags, 128 units: 93.50 / 96.75." in page
     assert "the kind chosen then (some kind) had a test F1 of 85.12." in page
+    assert "the kind chosen then (another kind) had 86.12." in page
 
 
 def test_missing_data_leaves_studies_out(data, tmp_path, capsys):
