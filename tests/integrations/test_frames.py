@@ -118,7 +118,7 @@ def test_types_are_those_that_other_tools_search():
     frame = add_vectors(MAKE["polars"](TEXTS), MODEL)
     assert frame.schema["vector"] == pl.Array(pl.Float32, 3)
     assert add_vectors(MAKE["polars"](TEXTS), MODEL, pooling="none").schema["vectors"] == pl.List(
-        pl.Array(pl.Float32, 12)
+        pl.Array(pl.Float32, 8)
     )
     table = add_vectors(MAKE["table"](TEXTS), MODEL, dtype="float64")
     assert table.schema.field("vector").type == pa.list_(pa.float64(), 3)

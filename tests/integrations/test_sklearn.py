@@ -283,15 +283,16 @@ def test_a_frame_for_every_matrix():
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     lists = [["aaa", "aab"], [], ["aac"]]
     expected = TokenEmbedder(SMALL).transform(lists)
-    parts = ("state", "previous_word", "word", "next_word")
+    sizes = {"state": 3, "word": 3, "neighbours": 2, "spelling": 3, "word_meaning": 5}
+    columns = [f"{part}{i}" for part, size in sizes.items() for i in range(size)]
     for library in (pandas, polars):
         embedder = clone(TokenEmbedder(SMALL).set_output(transform=library.__name__))
         frames = embedder.transform(lists)
         assert all(isinstance(frame, library.DataFrame) for frame in frames)
-        assert list(frames[0].columns) == [f"{part}{i}" for part in parts for i in range(3)]
+        assert list(frames[0].columns) == columns
         for frame, matrix in zip(frames, expected, strict=True):
             np.testing.assert_array_equal(frame.to_numpy().reshape(matrix.shape), matrix)
-    assert embedder.set_output().transform(lists)[0].shape == (2, 12)
+    assert embedder.set_output().transform(lists)[0].shape == (2, 16)
     assert isinstance(embedder.set_output(transform="default").transform(lists)[0], np.ndarray)
     with pytest.raises(ArgumentError, match="transform='arrow' is not one of 'default', 'pandas', 'polars'"):
         embedder.set_output(transform="arrow")

@@ -8,7 +8,7 @@ import pytest
 from model.worlds import counts_of, fit, markov_sentence, random_model, rows_of, with_meaning
 from textlds.corpus.settings import TextSettings
 from textlds.corpus.vocabulary import Vocabulary
-from textlds.errors import ArgumentError
+from textlds.errors import ArgumentError, NotFiniteError
 from textlds.lexicon.features import spelling_features
 from textlds.lexicon.lexicon import Lexicon
 from textlds.lexicon.unknown import SHRINKAGE, shrunk
@@ -143,8 +143,8 @@ def test_the_parts_of_a_word_alone_are_what_the_lexicon_says():
 @pytest.mark.parametrize("many", [False, True])
 def test_neighbours_and_spelling_are_what_the_lexicon_says(many, monkeypatch):
     if many:  # with a table of what the spelling of the most frequent words says, and others beside it
-        monkeypatch.setattr("textlds.vectors.space._SEVERAL", 1)
-        monkeypatch.setattr("textlds.vectors.space._COMMON", 5)
+        monkeypatch.setattr("textlds.vectors.of_words._SEVERAL", 1)
+        monkeypatch.setattr("textlds.vectors.of_words._COMMON", 5)
     model = with_lexicon(random_model(2, V=12, h=6))
     every = np.array([*words_by_hand(model), spelt_by_hand(model.lexicon, "zzz")])
     words = every[[12 if token == "zzz" else model.vocabulary.id(token) for token in TEXT]]
@@ -165,10 +165,11 @@ def test_neighbours_and_spelling_are_what_the_lexicon_says(many, monkeypatch):
 def test_features_leave_out_what_a_model_does_not_have():
     plain = random_model(2, V=12, h=6)
     model = with_lexicon(plain)
-    with pytest.raises(ArgumentError, match="'spelling' needs a model that knows words by their spelling"):
-        plain(TEXT, recipe="state+spelling")
-    with pytest.raises(ArgumentError, match=r"'spelling' needs .* weighting='equal'"):
-        model(TEXT, recipe="spelling, fitted")
+    for asked in (plain, plain.quantized("float32")):
+        with pytest.raises(ArgumentError, match=r"'spelling' needs a model that knows words .* Leave the part out"):
+            asked.recipe("state+spelling")
+    with pytest.raises(ArgumentError, match=r"'spelling' needs .* weighting='equal'\. Leave 'fitted' out"):
+        model.dimensions("spelling, fitted")
     assert plain.recipe("features").parts == ("state", "word", "neighbours")
     assert model.recipe("features").parts == ("state", "word", "neighbours", "spelling")
     assert model.recipe("features, fitted").parts == ("state", "word", "neighbours")
@@ -178,6 +179,35 @@ def test_features_leave_out_what_a_model_does_not_have():
     assert plain.quantized("float32").recipe("features").parts == ("state", "word", "neighbours")
     for some in (plain, model, packed):
         assert some(TEXT, recipe="features").vectors.shape == (len(TEXT), some.dimensions("features"))
+    # a recipe of a model's own keeps what the model has when it is named; what it spells out must be served
+    assert model.with_recipes(mine="features, fitted").recipe("mine") == model.recipe("features, fitted")
+    own = model.with_recipes(features="state+sense")
+    assert own.recipe("features").parts == ("state", "sense")
+    with pytest.raises(ArgumentError, match="has no meaning vectors"):
+        own(TEXT, recipe="features")
+
+
+@pytest.mark.parametrize("weighting", ["equal", "fitted"])
+def test_neighbours_of_a_model_without_lexicon_are_along_the_principal_axes_of_words(weighting):
+    model = random_model(2, V=12, h=6)
+    words = np.array([model([word], recipe=f"word, {weighting}").vectors[0] for word in model.vocabulary.words])
+    scaled = np.sqrt(model.frequencies)[:, None] * (words - model.frequencies @ words)
+    axes = np.linalg.svd(scaled)[2][:2].T
+    axes = axes * np.sign(axes[np.argmax(np.abs(axes), axis=0), [0, 1]])
+    text = [token for token in TEXT if token != "zzz"]
+    mine = words[[model.vocabulary.id(token) for token in text]] @ axes
+    nothing = np.zeros(2)
+    beside = np.hstack([np.vstack([nothing, mine[:-1]]), np.vstack([mine[1:], nothing])])
+    np.testing.assert_allclose(model(text, recipe=f"neighbours, {weighting}").vectors, beside, atol=1e-5)
+
+
+def test_numbers_that_are_not_finite_are_found_in_either_neighbour():
+    packed = with_lexicon(random_model(2, V=12, h=6)).quantized("float32")
+    word = packed.vocabulary.words[3]
+    packed.tables.words.values[3] = np.nan
+    for text in ([word, "aaa"], ["aaa", word]):
+        with pytest.raises(NotFiniteError, match="vectors"):
+            packed(text, recipe="neighbours")
 
 
 def test_the_papers_vectors_are_what_they_were():

@@ -77,12 +77,18 @@ def _model(path: Path, config: dict[str, Any]) -> Iterator[str]:
     if any(name.startswith("meaning") for name in arrays):
         recipes.append("meaning")
     for recipe in recipes:
-        ends = list(itertools.accumulate(map(model.dimensions, model.recipe(recipe).parts)))
+        names = model.recipe(recipe).parts
+        ends = list(itertools.accumulate(map(model.dimensions, names)))
         for text in model.embed([words], recipe=recipe):  # raises where the noise or the gains make no sense
             parts = np.split(text.vectors, ends[:-1], axis=1)
-            lengths = np.concatenate([np.linalg.norm(part, axis=1) for part in parts])
-            if not np.all((np.abs(lengths - 1) < 1e-3) | (lengths == 0)):
-                yield f"vectors of the recipe {recipe!r} are not of length one."
+            for name, part in zip(names, parts, strict=True):
+                pieces = (
+                    np.split(part, 2, axis=1) if name == "neighbours" else [part]
+                )  # which are parts of unit vectors
+                lengths = np.concatenate([np.linalg.norm(piece, axis=1) for piece in pieces])
+                right = lengths < 1 + 1e-3 if name == "neighbours" else (np.abs(lengths - 1) < 1e-3) | (lengths == 0)
+                if not np.all(right):
+                    yield f"vectors of the part {name!r} in the recipe {recipe!r} are not of length one."
 
 
 def _numbers(arrays: Mapping[str, Any]) -> Iterator[str]:

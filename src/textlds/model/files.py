@@ -98,7 +98,7 @@ def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
         vocabulary = Vocabulary.from_json(read_json(folder / VOCABULARY), settings)
         kind, h = str(config["noise"]), int(config["state_size"])
         check_choice("observations", config.get("observations", "words"), ("profiles", "words"))
-        recipes = own_recipes(config.get("recipes", {}), RECIPES)
+        recipes = own_recipes(config.get("recipes", {}), RECIPES, stored=True)
     except FormatError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError) as error:  # ArgumentError is a ValueError

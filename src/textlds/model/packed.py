@@ -372,7 +372,7 @@ def read_packed(
         )
         if type(d) is not int:
             raise TypeError(f"state_size={d!r} is not a whole number")
-        recipes = own_recipes(config.get("recipes", {}), RECIPES)
+        recipes = own_recipes(config.get("recipes", {}), RECIPES, stored=True)
     except FormatError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError) as error:

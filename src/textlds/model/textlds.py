@@ -204,12 +204,19 @@ class TextLDS(Probabilities, Shared):
     def recipe(self, recipe: RecipeLike) -> Recipe:
         """Return the recipe that a name or a spelled-out recipe means for this model.
 
-        ``"features"`` leaves out what the model does not have; a recipe that is spelled out must be served.
+        ``"features"`` leaves out what the model does not have; a recipe that is spelled out, or one of the model's own,
+        must be served.
         """
         chosen = resolve_recipe(recipe, self.recipes)
-        if is_named(recipe):
+        if is_named(recipe, but=self._own_recipes):
             served = tuple(part for part in chosen.parts if self._serves(part, chosen.weighting))
             chosen = replace(chosen, parts=served or chosen.parts)
+        elif "spelling" in chosen.parts and not self._serves("spelling", chosen.weighting):
+            remedy = "'fitted'" if self._serves("spelling", "equal") else "the part"
+            raise ArgumentError(
+                f"recipe={str(recipe)!r}: the part 'spelling' needs a model that knows words by their spelling, and "
+                f"weighting='equal'. Leave {remedy} out."
+            )
         if self.observations == "profiles" and chosen.weighting == "fitted":
             raise ArgumentError(
                 f"recipe={str(recipe)!r} weights words as a model of one-hot words does, but this model observes "
@@ -240,7 +247,8 @@ class TextLDS(Probabilities, Shared):
             recipes: By name, for example ``mine="state+word"``. ``context`` and ``features``, the defaults, may be
                 given another meaning for this model.
         """
-        return self._with(recipes={**self._own_recipes, **own_recipes(recipes, self.recipes)})
+        served = {name: self.recipe(recipe) for name, recipe in recipes.items()}
+        return self._with(recipes={**self._own_recipes, **own_recipes(served, self.recipes)})
 
     def stream(self, *, recipe: RecipeLike = "context") -> TokenStream:
         """Return an online filter: push one token, get its filtered vector; constant memory.

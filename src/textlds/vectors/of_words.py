@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from textlds.inference.engine import Index
-from textlds.lexicon.unknown import UnknownWords
-from textlds.linalg.types import Array
+from textlds.lexicon.unknown import Speller, UnknownWords, spelt
+from textlds.linalg.products import product
+from textlds.linalg.psd import fix_signs, symmetric
+from textlds.linalg.tall import Tall, weighted_gram
+from textlds.linalg.threads import one_blas_thread
+from textlds.linalg.types import Array, Matrix, Vector
 from textlds.vectors.recipes import Part, Recipe, leading
 
 if TYPE_CHECKING:
     from textlds.vectors.space import EmbeddingSpace
 
 SHIFTS: dict[Part, int] = {"previous_word": -1, "word": 0, "next_word": 1}  # parts that are a whole word, and whose
+_SEVERAL = 512  # distinct words of a window from which on a table of what spelling says pays
+_COMMON = 1 << 14  # words that it has: 13 MB at h = 200
 OF_WORDS: tuple[Part, ...] = (*SHIFTS, "neighbours", "spelling")
 
 
@@ -38,12 +45,67 @@ def pieces_of_words(
     if {*SHIFTS, "neighbours"} & set(recipe.parts):
         table = space.words_at(words, unknown)
         found |= {part: [(0, table, shift)] for part, shift in SHIFTS.items()}
+    if "neighbours" in recipe.parts:
         few = leading(space.size)
-        short = np.ascontiguousarray(table[:, :few])
+        short = np.ascontiguousarray(table[:, :few]) if space.axes is None else product(table, space.axes)
         found["neighbours"] = [(0, short, -1), (few, short, 1)]
     if "spelling" in recipe.parts:
-        found["spelling"] = [(0, space.spellings_at(words, unknown), 0)]
+        found["spelling"] = [(0, space.spellings.at(words, unknown), 0)]
     return found
+
+
+class Spellings:
+    """What the spelling of words says.
+
+    Args:
+        speller: Gives vectors to words by their spelling.
+        dtype: Of these.
+    """
+
+    def __init__(self, speller: Speller, dtype: DTypeLike) -> None:
+        self._speller, self._dtype = speller, np.dtype(dtype)
+
+    def at(self, rows: NDArray[Any], unknown: UnknownWords | None = None) -> Array:
+        """Return what the spelling of words says, by their rows."""
+        size = len(self._speller.vocabulary)
+        known = rows < size
+        found = np.empty((len(rows), self._speller.spelling.shape[1]), self._dtype)
+        if len(rows) >= _SEVERAL or "_common" in vars(self):
+            common = rows < len(self._common)
+            found[common] = self._common[rows[common]]
+            found[known & ~common] = self._spelt(rows[known & ~common])
+        else:
+            found[known] = self._spelt(rows[known])
+        if unknown is not None:
+            found[~known] = unknown.words[rows[~known] - size]
+        return found
+
+    def of(self, token: str) -> Array:
+        """Return what the spelling of one token says."""
+        vocabulary = self._speller.vocabulary
+        row = vocabulary.id(token)
+        name = vocabulary.words[row] if row < vocabulary.n_types else token
+        found: Array = spelt([name], self._speller.spelling, vocabulary)[0].astype(self._dtype)
+        return found
+
+    @cached_property
+    def _common(self) -> Array:
+        return self._spelt(np.arange(min(_COMMON, len(self._speller.vocabulary))))
+
+    def _spelt(self, rows: NDArray[Any]) -> Array:
+        vocabulary = self._speller.vocabulary
+        words = [vocabulary.words[row] for row in rows.tolist()]
+        found: Array = spelt(words, self._speller.spelling, vocabulary).astype(self._dtype)
+        return found
+
+
+def principal_axes(words: Tall, frequencies: Vector) -> Matrix:
+    """Return the directions in which words differ most, as many as leading numbers are kept, (h, q)."""
+    with one_blas_thread():
+        centred = words - frequencies @ words
+        vectors = np.linalg.eigh(symmetric(weighted_gram(centred, frequencies, centred)))[1]
+    axes = vectors[:, ::-1][:, : leading(len(vectors))]
+    return fix_signs(axes, axes.T)[0]
 
 
 def shifted(ids: NDArray[np.int32], starts: Index, shift: int) -> NDArray[np.int32]:

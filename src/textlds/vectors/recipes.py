@@ -7,15 +7,15 @@ the text are used (:mod:`textlds.inference.engine`). It can be given by name, sp
     "state+word, fitted"         spelled out, in any order; what is left out has its default
     Recipe("state+word")         the object
 
-A new part needs its name in ``Part`` here and its vectors in :mod:`textlds.vectors.space`; a new named recipe needs a
-line in RECIPES.
+A new part needs its name in ``Part`` here and its vectors in :mod:`textlds.vectors.of_words` or
+:mod:`textlds.vectors.of_context`; a new named recipe needs a line in RECIPES.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args
@@ -32,6 +32,7 @@ PARTS: tuple[Part, ...] = get_args(Part)
 WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
 METHODS: tuple[Method, ...] = get_args(Method)
 MEANING_PARTS: tuple[Part, ...] = ("sense", "word_meaning", "topic")  # which need no state
+_LATER: set[str] = {"neighbours", "spelling"}  # parts that older models may have a recipe of the name of
 _RIGHT: tuple[Part, ...] = ("right_context", "next_word", "neighbours")  # parts that need the words to the right
 
 
@@ -53,14 +54,14 @@ class Recipe:
     """What a token's vector is made of.
 
     Attributes:
-        parts: Side by side, in this order; each is a vector of length one with as many numbers as the state has, or
-            as the vectors of meaning have (``"sense"``, ``"word_meaning"``, ``"topic"``), but for ``"neighbours"``.
+        parts: Side by side, in this order. Each but ``"neighbours"`` is a vector of length one, with as many numbers as
+            the state has, or as the vectors of meaning have (``"sense"``, ``"word_meaning"``, ``"topic"``).
             ``"state"``: the word in its context; ``"left_context"``: what the words to its left predict;
             ``"right_context"``: what the words to its right add; ``"word"``, ``"previous_word"``, ``"next_word"``: the
-            word, the one before and the one after, each by itself; ``"neighbours"``: the leading quarter of the numbers
-            of the one before and of the one after; ``"spelling"``: what the spelling of the word alone says;
-            ``"sense"``: what the word is about in its
-            passage; ``"word_meaning"``: what it is about by itself; ``"topic"``: what the passage is about.
+            word, the one before and the one after, each by itself; ``"neighbours"``: a quarter of the numbers of the
+            one before and of the one after, those that tell the most words apart; ``"spelling"``: what the spelling of
+            the word alone says; ``"sense"``: what the word is about in its passage; ``"word_meaning"``: what it is
+            about by itself; ``"topic"``: what the passage is about.
         weighting: ``"equal"``: every word has the same weight, its vector comes from the lexicon, and an unknown word's
             from its spelling; ``"fitted"``: the gains of the fitted model, as in the paper.
         method: ``"smooth"``: the whole text is used; ``"filter"``: only a token and the words to its left;
@@ -158,9 +159,9 @@ def resolve_recipe(recipe: RecipeLike, named: Mapping[str, Recipe] = RECIPES) ->
     return replace(named[found["name"][0]] if found["name"] else Recipe(), **changes)
 
 
-def is_named(recipe: RecipeLike) -> bool:
-    """Tell whether a recipe is given by one of the names of RECIPES."""
-    return isinstance(recipe, str) and any(word in RECIPES for word in _words(recipe))
+def is_named(recipe: RecipeLike, *, but: Container[str] = ()) -> bool:
+    """Tell whether a recipe is given by one of the names of RECIPES, but for some that mean something else."""
+    return isinstance(recipe, str) and any(word in RECIPES and word not in but for word in _words(recipe))
 
 
 def check_recipe(recipe: RecipeLike) -> None:
@@ -169,14 +170,17 @@ def check_recipe(recipe: RecipeLike) -> None:
         resolve_recipe(recipe)
 
 
-def own_recipes(recipes: Mapping[str, RecipeLike], named: Mapping[str, Recipe]) -> dict[str, Recipe]:
+def own_recipes(
+    recipes: Mapping[str, RecipeLike], named: Mapping[str, Recipe], *, stored: bool = False
+) -> dict[str, Recipe]:
     """Return the recipes that are to be stored with a model, checked.
 
     Args:
         recipes: By name. ``context`` and ``features`` may be given another meaning; ``paper`` may not.
         named: Names that they may refer to.
+        stored: Whether they were read from a folder, which may have been written before some parts had names.
     """
-    reserved = {"paper", *PARTS, *WEIGHTINGS, *METHODS}
+    reserved = {"paper", *PARTS, *WEIGHTINGS, *METHODS} - (_LATER if stored else set())
     for name in recipes:
         if not name.isidentifier() or name in reserved:
             raise ArgumentError(

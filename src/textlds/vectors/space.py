@@ -11,7 +11,7 @@ instead.
     word           k(w_t)          what the word says by itself, whatever the context
     previous_word  k(w_{t−1})      what the previous word says by itself; zeros at the beginning of a sequence
     next_word      k(w_{t+1})      what the next word says by itself; zeros at the end of a sequence
-    neighbours     leading quarters of previous_word and next_word: a classifier gains little from the rest of them
+    neighbours     leading quarters of previous_word and next_word, along principal axes: classifiers need little more
     spelling       s(w_t)          what the spelling of the word says, of known words too
 
 and sense, word_meaning and topic: see :mod:`textlds.vectors.meaning`.
@@ -38,7 +38,7 @@ from textlds.inference.scans import copy_words
 from textlds.inference.windows import flatten, visible, windows
 from textlds.lds.canonical import CanonicalSystem
 from textlds.lds.second_moments import PosteriorMoments
-from textlds.lexicon.unknown import Speller, UnknownWords, number_unknown, spelt
+from textlds.lexicon.unknown import Speller, UnknownWords, number_unknown
 from textlds.linalg.products import product
 from textlds.linalg.sphere import on_sphere
 from textlds.linalg.tall import Tall
@@ -46,12 +46,12 @@ from textlds.linalg.threads import lazy_map
 from textlds.linalg.types import Array, Vector
 from textlds.vectors.meaning import MeaningSpace, require_meaning
 from textlds.vectors.of_context import inverse_root, moment_of, part_means, second_moments_of
-from textlds.vectors.of_words import OF_WORDS, pieces_of_words, shifted
-from textlds.vectors.recipes import MEANING_PARTS, Part, Recipe, part_size
+from textlds.vectors.of_words import OF_WORDS, Spellings, pieces_of_words, principal_axes, shifted
+from textlds.vectors.recipes import MEANING_PARTS, Part, Recipe, leading, part_size
 
 _MANY = 2048  # distinct words of a window from which on tables of frequent words pay
-_SEVERAL = 512  # likewise for a table of what their spelling says, which windows of wide vectors are small for
 _COMMON = 1 << 14  # words that such tables have: 13 MB a part and 26 MB at h = 200
+_ALONE = ("state", "word", "spelling", "sense", "word_meaning")  # parts that a word has by itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +124,15 @@ class EmbeddingSpace:
 
     @property
     def size(self) -> int:
-        """How many numbers a part has."""
+        """How many numbers the state has."""
         return len(self._engine.A)
+
+    @cached_property
+    def axes(self) -> Array | None:
+        """What the leading numbers of a word are along, (h, q); None where a word's first numbers are those."""
+        if self._speller is not None:  # lexicons have their numbers in order
+            return None
+        return principal_axes(self.words, self._frequencies).astype(self._engine.dtype)
 
     @cached_property
     def _diagonal(self) -> DiagonalEngine | None:
@@ -176,44 +183,14 @@ class EmbeddingSpace:
         vectors[rows < 0] = 0
         return vectors
 
-    def spellings_at(self, rows: NDArray[Any], unknown: UnknownWords | None = None) -> Array:
-        """Return what the spelling of words says, by their rows."""
-        size = len(self._require_speller().vocabulary)
-        known = rows < size
-        found = np.empty((len(rows), self.size), self._engine.dtype)
-        if len(rows) >= _SEVERAL or "_common_spellings" in vars(self):
-            common = rows < len(self._common_spellings)
-            found[common] = self._common_spellings[rows[common]]
-            found[known & ~common] = self._spelt(rows[known & ~common])
-        else:
-            found[known] = self._spelt(rows[known])
-        if unknown is not None:
-            found[~known] = unknown.words[rows[~known] - size]
-        return found
-
-    def spelling_of(self, token: str, vocabulary: Vocabulary) -> Array:
-        """Return what the spelling of one token says."""
-        row = vocabulary.id(token)
-        name = vocabulary.words[row] if row < vocabulary.n_types else token
-        found: Array = spelt([name], self._require_speller().spelling, vocabulary)[0].astype(self._engine.dtype)
-        return found
-
     @cached_property
-    def _common_spellings(self) -> Array:
-        return self._spelt(np.arange(min(_COMMON, len(self._frequencies))))
-
-    def _spelt(self, rows: NDArray[Any]) -> Array:
-        speller = self._require_speller()
-        words = [speller.vocabulary.words[row] for row in rows.tolist()]
-        return spelt(words, speller.spelling, speller.vocabulary).astype(self._engine.dtype)
-
-    def _require_speller(self) -> Speller:
+    def spellings(self) -> Spellings:
+        """What the spelling of words says; an error where there is no lexicon."""
         if self._speller is None:
             raise ArgumentError(
-                "the part 'spelling' needs a model that knows words by their spelling, and weighting='equal'. Leave "
-                "the part out, or fit again."
+                "the part 'spelling' needs a model that knows words by their spelling, and weighting='equal'."
             )
-        return self._speller
+        return Spellings(self._speller, self._engine.dtype)
 
     def of_token(self, token: str, vocabulary: Vocabulary, *, alone: bool) -> tuple[Array, Array]:
         """Return the gain of one token, and its vector as a word alone if that is wanted (it takes a table of all)."""
@@ -236,10 +213,10 @@ class EmbeddingSpace:
 
         Each is a unit vector; parts that come from other words are zero.
         """
-        if not {"state", "word", "spelling", "sense", "word_meaning"} & set(recipe.parts):
+        if not set(_ALONE) & set(recipe.parts):
             raise ArgumentError(
-                f"the recipe '{recipe}' has no part that a word has by itself ('sense', 'state', 'word'), so there "
-                f"is nothing to compare with. Use the recipe 'meaning' or 'context'."
+                f"the recipe '{recipe}' has no part that a word has by itself ({', '.join(map(repr, _ALONE))}), so "
+                f"there is nothing to compare with. Use the recipe 'meaning' or 'context'."
             )
         return on_sphere(np.hstack([self._alone(part, recipe) for part in recipe.parts]))
 
@@ -247,7 +224,7 @@ class EmbeddingSpace:
         if part == "word":
             return self.words
         if part == "spelling":
-            return self.spellings_at(np.arange(len(self.words)))
+            return self.spellings.at(np.arange(len(self.words)))
         if part in ("sense", "word_meaning"):
             return self.meaning.words.astype(self._engine.dtype)
         if part != "state":
@@ -292,7 +269,10 @@ class EmbeddingSpace:
                 vectors[:, start : start + table.shape[1]] = table
         if len(about) < len(recipe.parts):
             self._from_states(window, recipe, ids, starts, offsets, vectors, threads)
-        check_finite(vectors[:, columns[:-1]], "vectors")  # a row without a length is NaN as a whole
+        begins = columns[:-1]
+        if "neighbours" in recipe.parts:  # which are two words
+            begins.append(begins[recipe.parts.index("neighbours")] + leading(self.size))
+        check_finite(vectors[:, begins], "vectors")  # a row without a length is NaN as a whole
         return vectors, offsets
 
     def _from_states(

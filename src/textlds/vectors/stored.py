@@ -131,7 +131,7 @@ class StoredSpace(EmbeddingSpace):
 
     @property
     def size(self) -> int:
-        """How many numbers a part has."""
+        """How many numbers the state has."""
         return self._tables.words.shape[1]
 
     @property

@@ -43,7 +43,7 @@ class TokenStream:
             if part in about:
                 vectors.append(about[part])
             elif part == "spelling":
-                vectors.append(self._space.spelling_of(token, self._vocabulary))
+                vectors.append(self._space.spellings.of(token))
             elif part in ("word", "previous_word"):
                 vectors.append(word if part == "word" else self._previous)
             else:
