@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -16,14 +17,15 @@ from textlds.model.textlds import TextLDS
 from textlds.tagging.cases import OtherCases
 from textlds.tagging.features import CASE, ELSEWHERE, LEXICAL, Template, cluster_columns, gazetteer_column, hashed
 from textlds.tagging.gazetteers import gazetteer_marks
-from textlds.tagging.memory import neighbours_elsewhere, occurrence_means
+from textlds.tagging.memory import add_up, neighbours_elsewhere, occurrence_means
 from textlds.tagging.network import Floats, Inputs, Ints, Part
 from textlds.tagging.spelling import COLUMNS, Base, token_bases
 from textlds.tagging.texts import Batch, SentenceReader
+from textlds.vectors.of_words import OF_WORDS, SHIFTS, leading_numbers
 from textlds.vectors.recipes import Recipe
 
 _MEMORIES = 3  # parts of what a document has elsewhere
-_WORDS = {"previous_word": -1, "word": 0, "next_word": 1}  # parts that are a word's own vector, and whose
+_OF_TYPES = {*OF_WORDS, "word_meaning"}  # parts that are the same wherever a word occurs
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +96,7 @@ class InputMaker:
         recipe, size = self.design.recipe, self._model.dimensions
         if recipe is None:
             return 0
-        first = next((part for part in recipe.parts if part not in _WORDS), "state")
+        first = next((part for part in recipe.parts if part not in _OF_TYPES), "state")
         memories = 2 * size(first) + self._model.state_size if self.design.memory else 0
         return sum(map(size, recipe.parts)) + memories + self._model.state_size * self.design.cases
 
@@ -133,18 +135,15 @@ class InputMaker:
     def _parts(self, batch: Batch, base: Base, types: _Types) -> list[Part]:
         recipe = cast(Recipe, self.design.recipe)
         every = np.arange(len(base))
-        found: dict[str, Part] = {}
-        context = [part for part in recipe.parts if part not in _WORDS]
+        found: dict[str, list[Part]] = {}
+        context = [part for part in recipe.parts if part not in _OF_TYPES]
         if context or self.design.memory:
             wanted = context or ["state"]
             vectors = self._embedded(batch, Recipe(wanted, recipe.weighting, recipe.method))
-            ends = itertools.accumulate(map(self._model.dimensions, wanted), initial=0)
-            columns = zip(wanted, itertools.pairwise(ends), strict=True)
-            found = {name: Part(vectors[:, start:end], every) for name, (start, end) in columns}
+            found = {name: [Part(table, every)] for name, table in self._split(wanted, vectors)}
         if len(context) < len(recipe.parts) or self.design.memory:
-            table = self._words(types, Recipe("word", recipe.weighting))
-            found |= {name: Part(table, _shifted(types.numbers, batch.starts, by)) for name, by in _WORDS.items()}
-        parts = [found[name] for name in recipe.parts]
+            found |= self._of_types(batch, types, recipe)
+        parts = [part for name in recipe.parts for part in found[name]]
         if self.design.cases:
             space = self._model.spaces.space("float32", recipe.weighting)
             known, rows = np.unique(types.others, return_inverse=True)
@@ -162,26 +161,40 @@ class InputMaker:
         own = [visible(vectors, text, offset) for text, offset in zip(batch.encoded, offsets, strict=True)]
         return np.concatenate([vectors[:0], *own])
 
-    def _words(self, types: _Types, recipe: Recipe) -> Floats:
-        """Return the vectors of word types, and a row of zeros after them."""
+    def _of_types(self, batch: Batch, types: _Types, recipe: Recipe) -> dict[str, list[Part]]:
+        """Return the parts that are of words alone, by tables with a row per word type and a row of zeros."""
         space = self._model.spaces.space("float32", recipe.weighting)
-        table = np.zeros((len(types.words) + 1, self._model.state_size), np.float32)
+        wanted = ["word", *(part for part in ("spelling", "word_meaning") if part in recipe.parts)]
+        table = np.zeros((len(types.words) + 1, sum(map(self._model.dimensions, wanted))), np.float32)
         if types.words:
             encoded = self._model.encoder.encode(types.words)
-            vectors, _ = space.embed([encoded], recipe, threads=self.threads)
+            vectors, _ = space.embed([encoded], Recipe(wanted, recipe.weighting), threads=self.threads)
             table[:-1] = visible(vectors, encoded, 0)
-        return table
+        tables = {name: np.ascontiguousarray(one) for name, one in self._split(wanted, table)}
+        rows = {by: _shifted(types.numbers, batch.starts, by) for by in (-1, 0, 1)}
+        found = {name: [Part(one, rows[0])] for name, one in tables.items()}
+        found |= {name: [Part(tables["word"], rows[by])] for name, by in SHIFTS.items()}
+        if "neighbours" in recipe.parts:
+            short = leading_numbers(space, tables["word"])
+            found["neighbours"] = [Part(short, rows[by]) for by in (-1, 1)]
+        return found
 
-    def _memories(self, batch: Batch, base: Base, found: dict[str, Part], every: Ints) -> list[Part]:
+    def _split(self, names: Sequence[str], vectors: Floats) -> Iterator[tuple[str, Floats]]:
+        """Yield the columns of some parts that stand side by side."""
+        ends = itertools.accumulate(map(self._model.dimensions, names), initial=0)
+        for name, (start, end) in zip(names, itertools.pairwise(ends), strict=True):
+            yield name, vectors[:, start:end]
+
+    def _memories(self, batch: Batch, base: Base, found: dict[str, list[Part]], every: Ints) -> list[Part]:
         """Return the means of the word elsewhere in the document, before and after, and the mean of the document."""
         documents = batch.offsets
         lower = base[:, COLUMNS.index("lower")]
-        state = np.ascontiguousarray(next(iter(found.values())).table)
+        state = np.ascontiguousarray(next(iter(found.values()))[0].table)
         means = [occurrence_means(lower, state, documents, backwards=late) for late in (False, True)]
-        word = found["word"]
+        word = found["word"][0]
         numbers = np.repeat(np.arange(len(documents) - 1), np.diff(documents))
         about = np.zeros((len(documents), word.table.shape[1]), np.float32)
-        np.add.at(about, numbers, word.table[word.rows])
+        add_up(word.table, word.rows, documents, about)
         about[:-1] /= np.maximum(np.diff(documents), 1)[:, None].astype(np.float32)
         about /= np.maximum(np.linalg.norm(about, axis=1, keepdims=True), np.float32(1e-12))
         return [*(Part(mean, every) for mean in means), Part(about, numbers)]

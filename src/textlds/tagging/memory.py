@@ -68,6 +68,16 @@ def remember(
                     mean[c] = vectors[i, c]
 
 
+@kernel
+def add_up(table: Array, rows: Array, documents: Array, out: Array) -> None:
+    """Add the rows of a table that the tokens of each document name, in their order, to that of the document."""
+    for d in range(len(documents) - 1):
+        for i in range(documents[d], documents[d + 1]):
+            row = table[rows[i]]
+            for c in range(len(row)):
+                out[d, c] += row[c]
+
+
 def neighbours_elsewhere(keys: Base, documents: NDArray[np.int64]) -> Base:
     """Return the words beside the same word where it occurs before and after, (n, 4); 0 where there is none.
 

@@ -89,7 +89,7 @@ class Tagger:
             counts: Those that the model was fitted to, or their folder: Brown clusters of words (Brown et al. 1992) are
                 made of them, and are features beside the others. Takes a minute or two.
             settings: Sizes, dropout and the like.
-            search: ``"grid"`` tries several recipes, sizes and rates of dropout on dev; 8 times the time.
+            search: ``"grid"`` tries several recipes, sizes and rates of dropout on dev; 10 times the time.
             seed: The same seed gives the same tagger, to the last bit.
             threads: For the vectors, all cores by default; the network is trained on one. The result is the same.
             progress: True for a progress bar, or an object that shows it.

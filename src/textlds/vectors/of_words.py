@@ -46,12 +46,16 @@ def pieces_of_words(
         table = space.words_at(words, unknown)
         found |= {part: [(0, table, shift)] for part, shift in SHIFTS.items()}
     if "neighbours" in recipe.parts:
-        few = leading(space.size)
-        short = np.ascontiguousarray(table[:, :few]) if space.axes is None else product(table, space.axes)
-        found["neighbours"] = [(0, short, -1), (few, short, 1)]
+        short = leading_numbers(space, table)
+        found["neighbours"] = [(0, short, -1), (short.shape[1], short, 1)]
     if "spelling" in recipe.parts:
         found["spelling"] = [(0, space.spellings.at(words, unknown), 0)]
     return found
+
+
+def leading_numbers(space: EmbeddingSpace, words: Array) -> Array:
+    """Return the numbers of vectors of words that stand in ``"neighbours"``."""
+    return np.ascontiguousarray(words[:, : leading(space.size)]) if space.axes is None else product(words, space.axes)
 
 
 class Spellings:

@@ -121,7 +121,7 @@ def command(
     ] = None,
     search: Annotated[
         Literal["none", "grid"],
-        typer.Option(help="grid: choose recipe, sizes and dropout on the development set; takes 8 times as long."),
+        typer.Option(help="grid: choose recipe, sizes and dropout on the development set; takes 10 times as long."),
     ] = "none",
     bundle: Annotated[bool, opt.flag("--bundle", "Include the model in the folder.")] = False,
     seed: opt.Seed = 0,
