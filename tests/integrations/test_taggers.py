@@ -24,7 +24,7 @@ def tagger():
 @pytest.fixture(scope="module")
 def finder():
     settings = TaggerSettings(hidden=16, rounds=8, dropout=0.0)
-    return Tagger.train(small_model(), entity_sentences(100), task="entities", settings=settings)
+    return Tagger.train(small_model(), entity_sentences(300), task="entities", settings=settings)
 
 
 @pytest.fixture(scope="module")
