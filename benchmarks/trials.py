@@ -34,6 +34,8 @@ from textlds.storage.arrays import read_arrays
 TAGS: tuple[Tags, ...] = get_args(Tags)
 THREE = "previous_word+word+next_word"
 BASE = "state, three words"
+FEATURES = "features: these, spelling and meaning"
+WORD2VEC = "word2vec ± 1, spelling"
 FOLDS = {"ewt": {"pieces": 4, "folds": 1}, "ptb": {"pieces": 5, "folds": 5}}
 
 
@@ -70,7 +72,7 @@ VECTORS: dict[str, Callable[[textlds.TextLDS], Features]] = {
     "state, word": _parts("state+word"),
     "state, word, leading quarters of both neighbours": _parts("state+word+neighbours"),
     "these and spelling": _parts("state+word+neighbours+spelling"),
-    "features: these, spelling and meaning": _parts("features"),
+    FEATURES: _parts("features"),
     f"{BASE}, spelling": _parts(f"state+{THREE}+spelling"),
     f"{BASE}, meaning": _parts(f"state+{THREE}+word_meaning"),
     f"{BASE}, spelling and meaning": _parts(f"state+{THREE}+spelling+word_meaning"),
@@ -133,7 +135,7 @@ def trials(arguments: argparse.Namespace) -> dict[str, Callable[[], Features]]:
         return VECTORS["state"](fitted(fit, arguments.counts, arguments.threads))
 
     if arguments.counts and arguments.word2vec:
-        made["word2vec ± 1, spelling"] = lambda: with_neighbours(
+        made[WORD2VEC] = lambda: with_neighbours(
             spelt_features(
                 textlds.LagCounts.load(arguments.counts),
                 np.array(read_arrays(arguments.word2vec)["table"]),
@@ -174,10 +176,19 @@ def summary(work: Path, name: str) -> dict[str, Any] | None:
             continue
         tasks[task] = {"accuracy": 100 * float(hits.mean()), "seeds": len(hits)}
         if task in base and name != BASE:
-            seeds = min(len(hits), len(base[task]))
-            pairs = 100 * (hits[:seeds].mean(axis=0) - base[task][:seeds].mean(axis=0))
-            tasks[task] |= {"above": float(pairs.mean()), "error": float(pairs.std() / np.sqrt(len(pairs)))}
-    return {"trial": name, "numbers": int(found["numbers"]), "tasks": tasks}
+            tasks[task] |= _difference(hits, base[task])
+    row = {"trial": name, "numbers": int(found["numbers"]), "tasks": tasks}
+    peer = _hits(work, WORD2VEC) if name == FEATURES else {}
+    if peer:
+        row["over word2vec"] = {task: _difference(found[task], peer[task]) for task in tasks}
+    return row
+
+
+def _difference(hits: Hits, others: Hits) -> dict[str, float]:
+    """Return by how much the first are right more often, in points, with the standard error over words."""
+    seeds = min(len(hits), len(others))
+    pairs = 100 * (hits[:seeds].mean(axis=0) - others[:seeds].mean(axis=0))
+    return {"above": float(pairs.mean()), "error": float(pairs.std() / np.sqrt(len(pairs)))}
 
 
 def report(rows: list[dict[str, Any]]) -> str:
@@ -195,7 +206,7 @@ def report(rows: list[dict[str, Any]]) -> str:
             "where the best epoch is. In "
             f"brackets, how much that is above *{BASE}*, with the standard error of the difference over words, and the "
             "number of seeds. The default model of 75 million tokens of Wikipedia, unless the row names "
-            f"another fit. {_verdict(rows)} `python -m benchmarks.trials` prints these figures.",
+            f"another fit. {_verdict(rows)}{_over(rows, titles)} `python -m benchmarks.trials` prints these figures.",
             "",
             *markdown_table(["vectors", "numbers", *titles.values()], table),
         ]
@@ -211,6 +222,15 @@ def _verdict(rows: list[dict[str, Any]]) -> str:
 
     both = [row["trial"] for row in rows if all(pays(row, bank) for bank in NAMES)]
     return f"By twice the error or more, on both treebanks: {'; '.join(both) if both else 'none of these'}."
+
+
+def _over(rows: list[dict[str, Any]], titles: dict[str, str]) -> str:
+    """Say by how much features is above word2vec, if both were run."""
+    found = next((row["over word2vec"] for row in rows if "over word2vec" in row), None)
+    if found is None:
+        return ""
+    pieces = (f"{titles[task]} {one['above']:+.2f} ± {one['error']:.2f}" for task, one in found.items())
+    return f" *features* over *{WORD2VEC}*: {', '.join(pieces)}."
 
 
 _TAGS = {"universal": "universal tags", "ptb": "PTB tags"}

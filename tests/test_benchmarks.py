@@ -368,7 +368,7 @@ def test_languages(run, text, tmp_path):
 
 
 def test_trials_tell_differences_of_pairs(tmp_path):
-    from benchmarks.trials import report, summary
+    from benchmarks.trials import FEATURES, report, summary
     from benchmarks.trials_network import Bank, measured
 
     from textlds.corpus.reading.tagged import Tagged
@@ -386,6 +386,13 @@ def test_trials_tell_differences_of_pairs(tmp_path):
     assert found["error"] == pytest.approx(100 * np.sqrt(0.3 * 0.7 / 100))
     assert "on both treebanks: more numbers." in report(rows)
     assert "90.00 (+30.00 ± 4.58, 1)" in report(rows)
+    assert "*features* over" not in report(rows)
+
+    # the recipe features is compared with word2vec, too, word by word
+    for place, hits in (("features:-these,-spelling-and-meaning", second), ("word2vec-±-1,-spelling", first)):
+        np.savez(tmp_path / f"{place}.npz", numbers=5, **dict.fromkeys(tasks, hits[None]))
+    rows.append(summary(tmp_path, FEATURES))
+    assert "*features* over *word2vec ± 1, spelling*: UD English EWT, universal tags +30.00 ± 4.58," in report(rows)
 
     # a network for both sets of tags learns what the vectors say
     rng = np.random.default_rng(0)
