@@ -154,6 +154,10 @@ def test_what_the_default_model_was_to_show(tmp_path):
     texts = [{"text": name, "context": score, "features": 94.0} for name, score in (("5 M", 92.0), ("20 M", 91.85))]
     (tmp_path / "amounts.json").write_text(json.dumps(texts))
 
+    over = {"ewt ptb": {"above": 0.3, "error": 0.1}, "ptb ptb": {"above": 0.1, "error": 0.1}}
+    trials = [{"trial": "state"}, {"trial": "features", "over word2vec": over}]
+    (tmp_path / "trials.json").write_text(json.dumps(trials))
+
     def summary(test, seeds):
         spread = {"mean": test, "sd": 0.5, "least": test - 0.5, "most": test + 0.5}
         return {"test": spread, "seeds": seeds, "epochs": {"mean": 10}, "epochs to the best dev of random": [7, 8]}
@@ -162,6 +166,7 @@ def test_what_the_default_model_was_to_show(tmp_path):
     (tmp_path / "rnn.json").write_text(json.dumps({"sizes": {"300": {"summary": networks}}}))
     _, table = section(tmp_path)
     held = [claim[1] for claim in table.rows]
-    assert held == ["**no**", "**no**", "**no**", "**yes**", "**yes**", "cannot be told"]
+    assert held == ["**no**", "**no**", "**no**", "**yes**", "**no**", "**yes**", "cannot be told"]
     assert table.rows[0][2] == "5M tokens: −0.10, 0 of 10 transitions; 20M tokens: −0.30, 0 of 10 transitions"
-    assert "random's best after 7.5 epochs instead of 10.0" in table.rows[4][2]
+    assert table.rows[4][2] == "ewt ptb +0.30 ± 0.10, ptb ptb +0.10 ± 0.10"
+    assert "random's best after 7.5 epochs instead of 10.0" in table.rows[5][2]

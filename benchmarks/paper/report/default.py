@@ -69,6 +69,17 @@ def _amounts(rows: list[dict[str, Any]]) -> Iterator[Claim]:
         yield Claim(f"more text never costs `{recipe}` more than {WORSE} points", min(steps) >= -WORSE, told)
 
 
+def _trials(rows: list[dict[str, Any]]) -> Iterator[Claim]:
+    found = next((row["over word2vec"] for row in rows if "over word2vec" in row), None)
+    if found is not None:
+        told = ", ".join(f"{task} {signed(one['above'])} ± {one['error']:.2f}" for task, one in found.items())
+        text = (
+            "`features` is above word2vec ± 1 with spelling by more than two standard errors, on folds of training and "
+            "development sets"
+        )
+        yield Claim(text, all(one["above"] > 2 * one["error"] for one in found.values()), told)
+
+
 def _starts(content: dict[str, Any]) -> Iterator[Claim]:
     for kind in dict.fromkeys(row["observations"] for row in content["rows"]):
         ends = {
@@ -145,6 +156,7 @@ def _learning(content: dict[str, Any]) -> Iterator[Claim]:
 JUDGES: dict[str, Callable[[Any], Iterator[Claim]]] = {
     "poison": _poison,
     "amounts": _amounts,
+    "trials": _trials,
     "starts": _starts,
     "rnn": _rnn,
     "language": _language,
